@@ -1,0 +1,53 @@
+"""The one tree of errors, for every service.
+
+    MaheError
+    ├── ProtocolError      a message that cannot be taken: code, sentence, next step
+    ├── KernelError        libkernel is missing, has another ABI, or was called wrongly
+    ├── CheckpointError    a checkpoint that cannot be written or must not be loaded
+    ├── DatasetError       data that cannot be used for training
+    └── SettingsError      a setting, port or folder that cannot be used
+
+An error says what happened, the value it met, what is allowed and the next step. Programmer errors are `assert`.
+"""
+
+
+class MaheError(Exception):
+    """An operating error with a stable `code` (for machines and translations) and a sentence (for people)."""
+
+    code = "ERROR"
+
+    def __init__(self, sentence: str, *, code: str | None = None) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        if code is not None:
+            self.code = code
+
+
+class ProtocolError(MaheError):
+    """A frame or message from outside that is refused."""
+
+    code = "BAD_MESSAGE"
+
+
+class KernelError(MaheError):
+    """libkernel is missing or was called with arguments it refuses."""
+
+    code = "KERNEL"
+
+
+class CheckpointError(MaheError):
+    """A checkpoint that cannot be written, or is damaged and must not be loaded."""
+
+    code = "CHECKPOINT"
+
+
+class DatasetError(MaheError):
+    """A data set that cannot be found or used."""
+
+    code = "DATASET"
+
+
+class SettingsError(MaheError):
+    """A setting, port or folder that cannot be used."""
+
+    code = "SETTINGS"
