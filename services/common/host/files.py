@@ -1,0 +1,87 @@
+"""Durable files, private files, and the kernel lock that gives a folder one owner (also after kill -9)."""
+
+import os
+import sys
+from pathlib import Path
+from typing import IO
+
+from services.common.errors import SettingsError
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in `folder` durable (a no-op on Windows, where NTFS journals them)."""
+    if sys.platform == "win32":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_durably(path: Path, data: bytes, *, private: bool = False) -> None:
+    """Replace `path` so that after a crash it holds either the old bytes or the new: temp, fsync, rename, fsync folder.
+
+    `private` makes it 0600. Raises OSError; then the temporary file is gone and the old one stands.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if private else 0o644)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def make_folder(folder: Path) -> Path:
+    """Create a data folder (0700) and check that it can be written; raises SettingsError with the next step."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        probe = folder / ".write-probe"
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        raise SettingsError(
+            f"the folder {folder} cannot be written ({error.strerror or error}); give another with MAHE_HOME or free it",
+            code="DATA_DIR_UNUSABLE",
+        ) from None
+    return folder
+
+
+class FolderLock:
+    """A kernel lock on `folder/lock`: held by at most one process, gone with it however it dies."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "lock"
+        self._file: IO[bytes] | None = None
+
+    def acquire(self) -> bool:
+        """True when this process holds the lock now, False when another does."""
+        file = self._path.open("ab")
+        try:
+            if sys.platform == "win32":
+                file.seek(0)
+                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            else:
+                fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            return False
+        self._file = file
+        return True
+
+    def release(self) -> None:
+        """Let the lock go; safe to call twice."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None

@@ -1,0 +1,74 @@
+"""Facts of this PC: usable cores (cgroup quota), memory, addresses, data folders; and giving way to its owner."""
+
+import os
+import socket
+import sys
+from pathlib import Path
+
+import platformdirs
+
+NICE_TRAINER = 15
+NICE_AGENT = 5
+
+
+def cores() -> int:
+    """Processors that this process may run on."""
+    if sys.platform == "linux":
+        return max(1, len(os.sched_getaffinity(0)))
+    return max(1, os.cpu_count() or 1)
+
+
+def threads_usable() -> int:
+    """Cores, or less under a cgroup v2 CPU quota (floor, at least 1)."""
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        if quota != "max":
+            return max(1, min(cores(), int(quota) // int(period)))
+    except (OSError, ValueError):
+        pass
+    return cores()
+
+
+def memory_mib() -> int:
+    """Memory of this PC in MiB, or of the cgroup when that is less; 1024 where the platform does not say."""
+    total = 1024
+    if sys.platform != "win32":
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        if limit != "max":
+            total = min(total, int(limit) // 2**20)
+    except (OSError, ValueError):
+        pass
+    return max(1, total)
+
+
+def give_way(nice: int) -> None:
+    """Lower this process's CPU weight so that the owner's programs go first (POSIX; on Windows the parent does it)."""
+    if sys.platform != "win32":
+        os.nice(max(0, nice - os.nice(0)))
+
+
+def addresses() -> list[str]:
+    """This PC's own addresses that others may reach, the one of the default route first; never loopback."""
+    found: list[str] = []
+    for family, target in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
+        # Connecting a UDP socket sends nothing: it only asks the kernel for the route (RFC 5737 and 3849 addresses).
+        try:
+            with socket.socket(family, socket.SOCK_DGRAM) as probe:
+                probe.connect((target, 9))
+                found.append(probe.getsockname()[0])
+        except OSError:
+            continue
+    try:
+        found += [str(item[4][0]) for item in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)]
+    except OSError:
+        pass
+    usable = [one for one in found if not one.startswith(("127.", "0.", "169.254.", "fe80", "::1"))]
+    return list(dict.fromkeys(usable))
+
+
+def home() -> Path:
+    """The folder under which every service keeps its data: MAHE_HOME, else the platform's place for user data."""
+    named = os.environ.get("MAHE_HOME")
+    return Path(named).expanduser().resolve() if named else Path(platformdirs.user_data_dir("mahe", appauthor=False))

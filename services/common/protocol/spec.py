@@ -1,0 +1,39 @@
+"""The specification of a run: what must be the same for all workers. It is data, checked once at the edge."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+
+class Spec(BaseModel):
+    """A frozen, strict piece of the specification."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class RunSpec(Spec):
+    """One training job. `k_steps` and `batch` are those of a median worker; model and optimizers are data by name."""
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=64)] = Field(
+        default="run", description="What people call this run"
+    )
+    dataset: Annotated[str, StringConstraints(pattern=r"^[a-z0-9:_-]{1,64}$")] = Field(
+        default="digits", description="Name in the data set catalog"
+    )
+    model: dict[str, Any] = Field(
+        default={"family": "mlp", "hidden": [64, 64]}, description="Model family and its sizes"
+    )
+    inner: dict[str, Any] = Field(default={"name": "sgd", "lr": 0.1}, description="Inner optimizer and its values")
+    outer: dict[str, Any] = Field(default={"name": "fedavg", "lr": 1.0}, description="Outer optimizer and its values")
+    rounds: Annotated[int, Field(ge=1, le=1_000_000)] = Field(default=30, description="Rounds to close")
+    min_workers: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=1, description="A round opens only with this many workers ready"
+    )
+    k_steps: Annotated[int, Field(ge=1, le=100_000)] = Field(default=50, description="Local steps per round")
+    batch: Annotated[int, Field(ge=8, le=65_536)] = Field(default=32, description="Samples per local step")
+    balance: Literal["proportional", "equal"] = Field(
+        default="proportional", description="Shard size: by measured speed, or the same for all"
+    )
+    encoding: Literal["fp32"] = Field(default="fp32", description="How a delta travels")
+    rounds_in_flight: Literal[1] = Field(default=1, description="1: blocking rounds")
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = Field(default=7, description="Seed of weights and data order")
