@@ -1,0 +1,3 @@
+"""MAHE: idle PCs as one training cluster."""
+
+__version__ = "0.1.0"

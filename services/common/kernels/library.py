@@ -1,0 +1,103 @@
+"""Opens libkernel: cffi in ABI mode, from the marked block of its own header. Not for callers: use `ops`.
+
+A library that is missing, of another ABI or of another layout is a `KernelError` that names the next step. There is no
+second implementation to fall back to, so nobody trains slowly without knowing.
+"""
+
+import functools
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cffi import FFI
+
+from services.common.errors import KernelError
+from services.common.kernels.paths import HEADER_NAME, LIB_FOLDER, LIBRARY_NAME, SOURCE_FOLDER
+
+ABI_VERSION = 1  # what this Python was written for; C and Python change together
+TIERS = ("scalar", "avx2", "auto")
+TIER_VARIABLE = "MAHE_KERNEL"
+
+OK = 0
+_UNSUPPORTED = 5
+_BLOCK = re.compile(r"/\* >>> cffi \*/\n(.*?)/\* <<< cffi \*/", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Library:
+    """The open library: `lib` has the functions of the header, `ffi` makes their arguments."""
+
+    ffi: Any  # cffi.FFI; its stubs know neither NumPy arrays nor the fields of a struct
+    lib: Any
+    path: Path
+
+
+@functools.cache
+def library() -> Library:
+    """The library of this installation, opened once, at first use; the tier is taken from `MAHE_KERNEL` then."""
+    return open_library(LIB_FOLDER, tier=os.environ.get(TIER_VARIABLE, "").strip() or "auto")
+
+
+def open_library(folder: Path, *, tier: str = "auto") -> Library:
+    """Opens the library in `folder` (an absolute path), checks ABI version and struct size, and sets the tier.
+
+    The tier holds for the whole process, because the operating system loads a library once.
+    """
+    path = folder / LIBRARY_NAME
+    if not path.is_file():
+        raise KernelError(f"the kernel library {path} is missing: run `make kernels`")
+    ffi = FFI()
+    ffi.cdef(_declarations(folder))
+    try:
+        lib = ffi.dlopen(str(path))
+    except OSError as error:
+        raise KernelError(f"the kernel library cannot be loaded: {error}: run `make kernels`") from error
+    _check_abi(ffi, lib, path)
+    opened = Library(ffi, lib, path)
+    set_tier(opened, tier)
+    return opened
+
+
+def set_tier(opened: Library, tier: str) -> None:
+    """Makes the library use `tier` ("scalar", "avx2" or "auto") from now on, in the whole process."""
+    if tier not in TIERS:
+        raise KernelError(f"{TIER_VARIABLE} is {tier!r}; allowed: {', '.join(TIERS)}")
+    status = opened.lib.mahe_kernel_set_impl(tier.encode("ascii"))
+    if status == _UNSUPPORTED:
+        raise KernelError(f"{TIER_VARIABLE} is {tier!r}, which this CPU or this build lacks; use auto or scalar")
+    if status != OK:
+        raise KernelError(f"the kernel library refused the tier {tier!r} (status {status}): run `make kernels`")
+
+
+def _declarations(folder: Path) -> str:
+    """The C declarations cffi reads: from the header beside the library, else from the checkout."""
+    candidates = (folder / HEADER_NAME, SOURCE_FOLDER / "include" / HEADER_NAME)
+    header = next((path for path in candidates if path.is_file()), None)
+    if header is None:
+        raise KernelError(f"the kernel header {candidates[0]} is missing: run `make kernels`")
+    block = _BLOCK.search(header.read_text(encoding="utf-8"))
+    if block is None:
+        raise KernelError(f"{header} has no block marked for cffi: run `make kernels`")
+    return block[1].replace("MAHE_API ", "")
+
+
+def _check_abi(ffi: FFI, lib: Any, path: Path) -> None:
+    try:
+        found = lib.mahe_abi_version()
+        declared = lib.MAHE_ABI_VERSION
+    except AttributeError as error:
+        raise KernelError(f"{path} is not a MAHE kernel library ({error}): run `make kernels`") from error
+    if not found == declared == ABI_VERSION:
+        raise KernelError(
+            f"{path} has ABI version {found} (its header {declared}), this MAHE needs {ABI_VERSION}: run `make kernels`"
+        )
+    missing = [name for name in dir(lib) if not hasattr(lib, name)]
+    if missing:
+        raise KernelError(f"{path} lacks {', '.join(missing)}: run `make kernels`")
+    if lib.mahe_sizeof_stats() != ffi.sizeof("mahe_stats"):
+        raise KernelError(
+            f"{path}: mahe_stats has {lib.mahe_sizeof_stats()} bytes, its header says {ffi.sizeof('mahe_stats')}: "
+            "run `make kernels`"
+        )

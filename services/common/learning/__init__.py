@@ -1,0 +1,44 @@
+"""Learning: models, optimizers, data, and the numbers of a round. Pure: no sockets, no clock, no logs, no threads."""
+
+from services.common.learning.bits import SEED_MAX
+from services.common.learning.cards import catalog
+from services.common.learning.datasets import Dataset, Descriptor, describe, load
+from services.common.learning.fold import Accumulator
+from services.common.learning.inner import InnerOptimizer, build_inner
+from services.common.learning.local_steps import Cancelled, LocalResult, LocalTask, run_local_steps
+from services.common.learning.models import Model, build_model
+from services.common.learning.outer import OuterOptimizer, apply_update, build_outer
+from services.common.learning.parameters import Floats, Ints, Layout, digest
+from services.common.learning.shards import Range, batches, indices, permutation
+from services.common.learning.specification import BAD_SPECIFICATION, Specification
+
+__all__ = [
+    "BAD_SPECIFICATION",
+    "SEED_MAX",
+    "Accumulator",
+    "Cancelled",
+    "Dataset",
+    "Descriptor",
+    "Floats",
+    "InnerOptimizer",
+    "Ints",
+    "Layout",
+    "LocalResult",
+    "LocalTask",
+    "Model",
+    "OuterOptimizer",
+    "Range",
+    "Specification",
+    "apply_update",
+    "batches",
+    "build_inner",
+    "build_model",
+    "build_outer",
+    "catalog",
+    "describe",
+    "digest",
+    "indices",
+    "load",
+    "permutation",
+    "run_local_steps",
+]

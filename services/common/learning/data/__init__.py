@@ -1,0 +1,1 @@
+"""Bundled data files, and the script that rebuilds them."""

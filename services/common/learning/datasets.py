@@ -1,0 +1,146 @@
+"""Data sets: a descriptor (plain data, small enough for a message) and the arrays every machine makes of it.
+
+`describe` runs once, where a run is made; `load` runs on every machine and compares digests, so two machines either
+hold the same bits or are told so. Not for a user's own files, which travel as blobs.
+"""
+
+import hashlib
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from services.common.errors import DatasetError
+from services.common.learning.bits import SEED_MAX, Purpose, raw_bits, shuffled
+from services.common.learning.generators import GENERATORS
+from services.common.learning.parameters import Floats, Ints
+
+Descriptor = dict[str, Any]
+"""`{"kind": "builtin", "name": ..., "seed": ..., "n": ..., "digest": ...}`; n counts train and test together."""
+
+PREFIX = "builtin:"
+"""Users of the first MAHE write `builtin:rings4`."""
+DIGITS = "digits"
+DIGITS_N = 1797
+DIGITS_LEVELS = 16
+SEED_DEFAULT = 7
+N_DEFAULT = 2000
+N_MIN, N_MAX = 50, 1_000_000
+TEST_ONE_IN = 5
+NAMES = (DIGITS, *sorted(GENERATORS))
+
+_DIGITS_FILE = Path(__file__).parent / "data" / "digits.npz"
+_FIELDS = ("digest", "kind", "n", "name", "seed")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dataset:
+    """Training and test examples; all arrays are read-only and C-contiguous."""
+
+    name: str
+    x_train: Floats
+    """float32[train, dimensions]"""
+    y_train: Ints
+    """int64[train], 0..classes-1"""
+    x_test: Floats
+    y_test: Ints
+    classes: int
+    digest: str
+    """SHA-256 of shapes and bytes of the four arrays, 64 hex digits."""
+
+    def summary(self) -> dict[str, Any]:
+        """JSON-able facts for pages and logs: counts, dimensions, range of the inputs, examples per class."""
+        return {
+            "name": self.name,
+            "dimensions": self.x_train.shape[1],
+            "classes": self.classes,
+            "train": len(self.y_train),
+            "test": len(self.y_test),
+            "input_min": float(min(self.x_train.min(), self.x_test.min())),
+            "input_max": float(max(self.x_train.max(), self.x_test.max())),
+            "train_per_class": np.bincount(self.y_train, minlength=self.classes).tolist(),
+            "test_per_class": np.bincount(self.y_test, minlength=self.classes).tolist(),
+            "digest": self.digest,
+        }
+
+
+def describe(name: str, *, seed: int = SEED_DEFAULT, n: int | None = None) -> Descriptor:
+    """The descriptor of a built-in data set, with the digest this machine finds; `builtin:` before the name is allowed.
+
+    `seed` draws the points of a generator and the split; `n` counts train and test together (digits has 1,797).
+    """
+    plain = name.removeprefix(PREFIX)
+    if n is None:
+        n = DIGITS_N if plain == DIGITS else N_DEFAULT
+    _check(plain, seed, n)
+    return {"kind": "builtin", "name": plain, "seed": seed, "n": n, "digest": _digest_of(plain, seed, n)}
+
+
+def load(descriptor: Mapping[str, Any]) -> Dataset:
+    """The data set of a descriptor; DatasetError names a bad field, or both digests when the bits differ."""
+    fields = sorted(descriptor)
+    if fields != sorted(_FIELDS):
+        raise DatasetError(f"The descriptor has the fields {fields}; needed: exactly {', '.join(_FIELDS)}.")
+    if descriptor["kind"] != "builtin":
+        raise DatasetError(f"dataset kind is {descriptor['kind']!r}; allowed: 'builtin'.")
+    name = str(descriptor["name"]).removeprefix(PREFIX)
+    _check(name, descriptor["seed"], descriptor["n"])
+    dataset = _build(name, descriptor["seed"], descriptor["n"])
+    if dataset.digest != descriptor["digest"]:
+        raise DatasetError(
+            f"The data set {name} on this machine has the digest {dataset.digest}, but the run needs "
+            f"{descriptor['digest']}. Update MAHE here or at the master so that both run the same version.",
+            code="DATASET_DIGEST",
+        )
+    return dataset
+
+
+def _check(name: str, seed: object, n: object) -> None:
+    if name not in NAMES:
+        raise DatasetError(f"dataset name is {name!r}; allowed: {', '.join(NAMES)}.")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= SEED_MAX:
+        raise DatasetError(f"dataset seed is {seed!r}; allowed: a whole number from 0 to 2^63-1.")
+    low, high = (DIGITS_N, DIGITS_N) if name == DIGITS else (N_MIN, N_MAX)
+    if isinstance(n, bool) or not isinstance(n, int) or not low <= n <= high:
+        allowed = f"{low:,}" if low == high else f"a whole number from {low:,} to {high:,}"
+        raise DatasetError(f"dataset n is {n!r}; allowed for {name}: {allowed}.")
+
+
+def _build(name: str, seed: int, n: int) -> Dataset:
+    x, y = _digits() if name == DIGITS else GENERATORS[name](seed, n)
+    order = shuffled(raw_bits(Purpose.SPLIT, seed, 0, 0, n))
+    test, train = order[: n // TEST_ONE_IN], order[n // TEST_ONE_IN :]
+    arrays = (x[train], y[train], x[test], y[test])
+    for array in arrays:
+        array.setflags(write=False)
+    return Dataset(name, *arrays, classes=int(y.max()) + 1, digest=_digest(*arrays))
+
+
+@lru_cache(maxsize=len(NAMES))
+def _digest_of(name: str, seed: int, n: int) -> str:
+    return _build(name, seed, n).digest
+
+
+def _digest(*arrays: Floats | Ints) -> str:
+    sha = hashlib.sha256()
+    for array in arrays:
+        little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        sha.update(f"{little.dtype.str}{list(little.shape)};".encode())
+        sha.update(little.data)
+    return sha.hexdigest()
+
+
+def _digits() -> tuple[Floats, Ints]:
+    """The bundled images scaled to 0..1 (exact: sixteenths) and their labels."""
+    try:
+        with _DIGITS_FILE.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            images, labels = archive["images"], archive["labels"]
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise DatasetError(
+            f"The bundled digits at {_DIGITS_FILE} cannot be read ({error}). Install MAHE again."
+        ) from error
+    return images.astype(np.float32) / np.float32(DIGITS_LEVELS), labels.astype(np.int64)

@@ -1,0 +1,151 @@
+"""Inner optimizers: one mini-batch step on the local parameters, in place. Data: `{"name": "sgd", "lr": 0.1}`.
+
+Not for the step the master takes once per round: that is `outer.py`. All three end in the kernel `sgd_update`
+(params <- params - lr * direction), so they differ only in the direction.
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from services.common.kernels import sgd_update
+from services.common.learning.optimizer_state import GivenState, State, load_state
+from services.common.learning.parameters import Floats
+from services.common.learning.specification import Specification, check_fields, choice, real
+
+LR_MIN, LR_MAX = 1e-8, 10.0
+DECAY_RATE_MAX = 0.99999
+EPS_MIN, EPS_MAX = 1e-12, 1.0
+WEIGHT_DECAY_MAX = 1.0
+
+
+class InnerOptimizer(Protocol):
+    """One optimizer for vectors of one length; it owns its state."""
+
+    def step(self, params: Floats, grad: Floats) -> None:
+        """Changes `params` (float32[n]) in place; `grad` (float32[n]) is only read."""
+
+    def state(self) -> State:
+        """A copy of the state as arrays by name; empty when there is none."""
+
+    def load(self, state: GivenState) -> None:
+        """Takes over a copy of what `state()` gave; SettingsError when names or shapes differ."""
+
+
+def build_inner(spec: Specification, n: int) -> InnerOptimizer:
+    """The optimizer of `spec` for vectors of `n`, with fresh state; SettingsError names a bad field."""
+    name = choice("inner optimizer", spec, "name", ("adamw", "momentum", "sgd"))
+    lr = real(f"{name} lr", spec.get("lr"), LR_MIN, LR_MAX)
+    if name == "sgd":
+        check_fields(name, spec, ("name", "lr"))
+        return Sgd(lr)
+    if name == "momentum":
+        check_fields(name, spec, ("name", "lr", "momentum"))
+        return Momentum(lr, real("momentum", spec.get("momentum", 0.9), 0.0, DECAY_RATE_MAX), n)
+    check_fields(name, spec, ("name", "lr", "beta1", "beta2", "eps", "weight_decay"))
+    return AdamW(
+        lr,
+        real("adamw beta1", spec.get("beta1", 0.9), 0.0, DECAY_RATE_MAX),
+        real("adamw beta2", spec.get("beta2", 0.999), 0.0, DECAY_RATE_MAX),
+        real("adamw eps", spec.get("eps", 1e-8), EPS_MIN, EPS_MAX),
+        real("adamw weight_decay", spec.get("weight_decay", 0.01), 0.0, WEIGHT_DECAY_MAX),
+        n,
+    )
+
+
+class Sgd:
+    """params <- params - lr * grad (Robbins & Monro, 1951). No state."""
+
+    def __init__(self, lr: float) -> None:
+        self._lr = lr
+
+    def step(self, params: Floats, grad: Floats) -> None:
+        """One step in place."""
+        sgd_update(params, grad, self._lr)
+
+    def state(self) -> State:
+        """Empty."""
+        return {}
+
+    def load(self, state: GivenState) -> None:
+        """Takes only an empty state."""
+        load_state({}, state)
+
+
+class Momentum:
+    """v <- momentum * v + grad; params <- params - lr * v (Polyak, 1964; the learning rate outside v, as PyTorch does).
+
+    Sutskever et al., ICML 2013, eq. 1-2 keep lr inside v; for a constant lr both are the same.
+    """
+
+    def __init__(self, lr: float, momentum: float, n: int) -> None:
+        self._lr = lr
+        self._momentum = np.float32(momentum)
+        self._velocity = np.zeros(n, dtype=np.float32)
+
+    @np.errstate(over="ignore", invalid="ignore")  # a diverging run is seen in its loss, not in warnings
+    def step(self, params: Floats, grad: Floats) -> None:
+        """One step in place."""
+        self._velocity *= self._momentum
+        self._velocity += grad
+        sgd_update(params, self._velocity, self._lr)
+
+    def state(self) -> State:
+        """`velocity` float32[n]."""
+        return {"velocity": self._velocity.copy()}
+
+    def load(self, state: GivenState) -> None:
+        """Takes over a copy of `velocity`."""
+        load_state({"velocity": self._velocity}, state)
+
+
+class AdamW:
+    """Adam with decoupled weight decay: Loshchilov & Hutter, ICLR 2019 (arXiv 1711.05101), algorithm 2.
+
+    m <- beta1 m + (1 - beta1) g;  v <- beta2 v + (1 - beta2) g^2;  with the bias corrections of Kingma & Ba, ICLR 2015,
+    params <- params - lr * (mhat / (sqrt(vhat) + eps) + weight_decay * params). This is line 12 with alpha = 1 and
+    eta_t = lr: the decay is multiplied by lr, as in PyTorch.
+    """
+
+    def __init__(self, lr: float, beta1: float, beta2: float, eps: float, weight_decay: float, n: int) -> None:
+        self._lr = lr
+        self._beta1, self._beta2 = beta1, beta2
+        self._eps = np.float32(eps)
+        self._weight_decay = np.float32(weight_decay)
+        self._steps = np.zeros(1, dtype=np.int64)
+        self._first = np.zeros(n, dtype=np.float32)
+        self._second = np.zeros(n, dtype=np.float32)
+        self._work = np.empty(n, dtype=np.float32)
+        self._direction = np.empty(n, dtype=np.float32)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def step(self, params: Floats, grad: Floats) -> None:
+        """One step in place."""
+        self._steps += 1
+        t = int(self._steps[0])
+        _average_in_place(self._first, grad, self._beta1, self._work)
+        np.multiply(grad, grad, out=self._direction)
+        _average_in_place(self._second, self._direction, self._beta2, self._work)
+        np.multiply(self._second, np.float32(1 / (1 - self._beta2**t)), out=self._work)
+        np.sqrt(self._work, out=self._work)
+        self._work += self._eps
+        np.multiply(self._first, np.float32(1 / (1 - self._beta1**t)), out=self._direction)
+        self._direction /= self._work
+        np.multiply(params, self._weight_decay, out=self._work)
+        self._direction += self._work
+        sgd_update(params, self._direction, self._lr)
+
+    def state(self) -> State:
+        """`steps` int64[1], `first` and `second` moments float32[n]."""
+        return {"steps": self._steps.copy(), "first": self._first.copy(), "second": self._second.copy()}
+
+    def load(self, state: GivenState) -> None:
+        """Takes over copies of `steps`, `first` and `second`."""
+        load_state({"steps": self._steps, "first": self._first, "second": self._second}, state)
+
+
+def _average_in_place(average: Floats, value: Floats, rate: float, work: Floats) -> None:
+    """average <- rate * average + (1 - rate) * value."""
+    average *= np.float32(rate)
+    np.multiply(value, np.float32(1 - rate), out=work)
+    average += work

@@ -1,0 +1,83 @@
+"""A worker's part of one round: K mini-batch steps from the anchor, and the delta they make.
+
+Pure numbers: no files, no clock, no messages. The trainer process wraps it; the simulator calls it directly.
+The sign is written here and nowhere else: delta = anchor - local, the outer optimizer's gradient.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import cycle, islice
+
+import numpy as np
+
+from services.common.learning.datasets import Dataset
+from services.common.learning.inner import InnerOptimizer
+from services.common.learning.models import Model
+from services.common.learning.parameters import Floats
+from services.common.learning.shards import Range, batches, indices
+
+OnStep = Callable[[int, float], bool]
+"""(steps done, that batch's mean loss) -> True to cancel."""
+
+
+class Cancelled(Exception):
+    """`on_step` asked to stop; there is no delta."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTask:
+    """What a worker is asked to do in one round."""
+
+    seed: int
+    round: int
+    shard: int
+    ranges: tuple[Range, ...]
+    """Positions in the stream of training examples; at least one example in all."""
+    batch: int
+    k_steps: int
+    delta_scale: float = 1.0
+    """K / K_i when this worker takes K_i steps in place of K (FedNova: Wang et al., NeurIPS 2020, eq. 8), else 1."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalResult:
+    """What came of it."""
+
+    delta: Floats
+    """float32[n], owned by the receiver."""
+    loss: float
+    """Mean over the samples of all steps, each at the parameters before its step."""
+    samples: int
+    """Samples processed; examples count again when the shard is cycled."""
+    steps: int
+    n_correct: int
+    """Of `samples`, before each step."""
+
+
+def run_local_steps(
+    model: Model, optimizer: InnerOptimizer, anchor: Floats, dataset: Dataset, task: LocalTask, on_step: OnStep
+) -> LocalResult:
+    """Takes `task.k_steps` steps over the shard's batches, again from the first when they run out.
+
+    `anchor` (float32[n]) is only read; `optimizer` keeps its state. Raises `Cancelled` when `on_step` returns True.
+    A run that diverges gives a loss and a delta that are not finite, without a warning: the receiver refuses those.
+    """
+    held = indices(task.seed, len(dataset.y_train), task.ranges)
+    assert len(held), f"shard {task.shard} of round {task.round} is empty"
+    shard_batches = list(batches(task.seed, task.round, task.shard, held, task.batch))
+    local = anchor.copy()
+    gradient = np.empty_like(local)
+    loss_sum, samples, n_correct = 0.0, 0, 0
+    for step, rows in enumerate(islice(cycle(shard_batches), task.k_steps), start=1):
+        loss, batch_correct = model.loss_and_gradient(local, dataset.x_train[rows], dataset.y_train[rows], gradient)
+        optimizer.step(local, gradient)
+        loss_sum += loss * len(rows)
+        samples += len(rows)
+        n_correct += batch_correct
+        if on_step(step, loss):
+            raise Cancelled(f"cancelled after {step} of {task.k_steps} steps")
+    with np.errstate(over="ignore", invalid="ignore"):
+        delta = np.subtract(anchor, local, out=local)
+        if task.delta_scale != 1.0:
+            delta *= np.float32(task.delta_scale)
+    return LocalResult(delta, loss_sum / samples, samples, task.k_steps, n_correct)

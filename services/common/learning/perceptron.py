@@ -1,0 +1,135 @@
+"""The dense classifier behind the families `softmax` (no hidden layer) and `mlp` (ReLU layers), in NumPy float32.
+
+Gradients by backpropagation (Rumelhart, Hinton & Williams, Nature 323, 1986) of the mean cross-entropy. Matrix products
+are BLAS calls: bits are equal on machines of one CPU type, BLAS build and thread count, not between them.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+
+from services.common.learning.bits import Purpose, raw_bits, unit_uniforms
+from services.common.learning.parameters import Floats, Ints, layout_of
+
+EVALUATION_ROWS = 4096
+"""Rows per forward pass in `evaluate` and `predict`, so that memory does not grow with the data."""
+
+
+class Perceptron:
+    """Layers of `widths`: inputs, hidden widths, classes. Satisfies `models.Model`."""
+
+    def __init__(self, widths: tuple[int, ...]) -> None:
+        self.widths = widths
+        self.layout = layout_of(
+            array
+            for i, (rows, columns) in enumerate(pairwise(widths))
+            for array in ((f"weight{i}", (rows, columns)), (f"bias{i}", (columns,)))
+        )
+        self._capacity = 0
+        self._buffers: list[Floats] = []
+        self._gradients: list[Floats] = []
+
+    @property
+    def n_parameters(self) -> int:
+        """Length of the flat vector."""
+        return self.layout.n
+
+    def initial_parameters(self, seed: int) -> Floats:
+        """He-uniform weights and zero biases, float32[n], owned by the caller.
+
+        U(-b, b) with b = sqrt(6 / inputs of the layer) has the variance 2 / inputs of He et al., ICCV 2015, eq. 10.
+        Only raw bits, exact scalings and a correctly rounded square root: the same bits on every CPU.
+        """
+        flat = np.zeros(self.layout.n, dtype=np.float32)
+        uniforms = unit_uniforms(raw_bits(Purpose.PARAMETERS, seed, 0, 0, self.layout.n))
+        for name, shape, offset in zip(self.layout.names, self.layout.shapes, self.layout.offsets, strict=True):
+            if name.startswith("weight"):
+                part = slice(offset, offset + shape[0] * shape[1])
+                flat[part] = (2.0 * uniforms[part] - 1.0) * np.sqrt(6.0 / shape[0])
+        return flat
+
+    def loss_and_gradient(self, params: Floats, x: Floats, y: Ints, gradient_out: Floats) -> tuple[float, int]:
+        """Mean cross-entropy of x float32[b, inputs] and labels y int64[b], and the number classified right.
+
+        `gradient_out` (float32[n], the caller's) is overwritten with the gradient of the mean. Numbers that are not
+        finite give a loss that is not finite, without a warning: the caller looks at the loss.
+        """
+        weights, biases = self._split(params)
+        weight_gradients, bias_gradients = self._split(gradient_out)
+        rows = np.arange(len(y))
+        with np.errstate(over="ignore", invalid="ignore"):
+            activations = [x, *self._forward(weights, biases, x)]
+            error = activations.pop()
+            loss, n_correct = _softmax_in_place(error, y)
+            error[rows, y] -= np.float32(1)
+            error /= np.float32(len(y))  # d(mean loss) / d(logits) = (p - onehot) / b
+            for i in reversed(range(len(weights))):
+                np.matmul(activations[i].T, error, out=weight_gradients[i])
+                np.sum(error, axis=0, out=bias_gradients[i])
+                if i:
+                    back = self._gradients[i - 1][: len(y)]
+                    np.matmul(error, weights[i].T, out=back)
+                    back *= activations[i] > 0
+                    error = back
+        return loss / len(y), n_correct
+
+    def evaluate(self, params: Floats, x: Floats, y: Ints) -> tuple[float, float]:
+        """Mean cross-entropy and accuracy (0..1) over x float32[rows, inputs] and y int64[rows]."""
+        weights, biases = self._split(params)
+        loss, n_correct = 0.0, 0
+        with np.errstate(over="ignore", invalid="ignore"):
+            for start in range(0, len(y), EVALUATION_ROWS):
+                part = slice(start, start + EVALUATION_ROWS)
+                part_loss, part_correct = _softmax_in_place(self._forward(weights, biases, x[part])[-1], y[part])
+                loss += part_loss
+                n_correct += part_correct
+        return loss / len(y), n_correct / len(y)
+
+    def predict(self, params: Floats, x: Floats) -> Floats:
+        """Probabilities float32[rows, classes] for x float32[rows, inputs]; the caller owns the result."""
+        weights, biases = self._split(params)
+        probabilities = np.empty((len(x), self.widths[-1]), dtype=np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for start in range(0, len(x), EVALUATION_ROWS):
+                part = slice(start, start + EVALUATION_ROWS)
+                logits = self._forward(weights, biases, x[part])[-1]
+                _softmax_in_place(logits, np.zeros(len(logits), dtype=np.int64))
+                probabilities[part] = logits
+        return probabilities
+
+    def _split(self, flat: Floats) -> tuple[list[Floats], list[Floats]]:
+        arrays = list(self.layout.views(flat).values())
+        return arrays[0::2], arrays[1::2]
+
+    def _forward(self, weights: list[Floats], biases: list[Floats], x: Floats) -> list[Floats]:
+        """The output of every layer, in this object's buffers: valid until the next call. The last are the logits."""
+        self._reserve(len(x))
+        outputs: list[Floats] = []
+        value = x
+        for weight, bias, buffer in zip(weights, biases, self._buffers, strict=True):
+            output = buffer[: len(x)]
+            np.matmul(value, weight, out=output)
+            output += bias
+            if len(outputs) < len(weights) - 1:
+                np.maximum(output, np.float32(0), out=output)
+            outputs.append(output)
+            value = output
+        return outputs
+
+    def _reserve(self, rows: int) -> None:
+        if rows > self._capacity:
+            self._capacity = rows
+            self._buffers = [np.empty((rows, width), dtype=np.float32) for width in self.widths[1:]]
+            self._gradients = [np.empty((rows, width), dtype=np.float32) for width in self.widths[1:-1]]
+
+
+def _softmax_in_place(logits: Floats, y: Ints) -> tuple[float, int]:
+    """Turns logits float32[b, classes] into probabilities; returns the summed cross-entropy and the number right."""
+    rows = np.arange(len(y))
+    n_correct = int(np.count_nonzero(logits.argmax(axis=1) == y))
+    logits -= logits.max(axis=1, keepdims=True)  # the largest is 0: exp cannot overflow
+    at_label = logits[rows, y]
+    np.exp(logits, out=logits)
+    total = logits.sum(axis=1, keepdims=True)
+    logits /= total
+    return float(np.sum(np.log(total[:, 0]) - at_label, dtype=np.float64)), n_correct

@@ -1,0 +1,82 @@
+"""The fixed-point accumulator: order, error bound, and what it refuses."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from services.common.learning.fold import UNITS_PER_BOUND, Accumulator
+
+N, DELTAS, BOUND = 257, 1000, 2.0**10
+
+
+def drawn() -> tuple[list[np.ndarray], list[float], list[float]]:
+    random = np.random.default_rng(4)
+    deltas = [(random.normal(size=N) * 10.0 ** random.uniform(-6, 1)).astype(np.float32) for _ in range(DELTAS)]
+    samples = random.integers(1, 100, DELTAS)
+    weights = [int(s) / int(samples.sum()) for s in samples]
+    clips = [1.0 if i % 3 else float(random.uniform(0.1, 1)) for i in range(DELTAS)]
+    return deltas, weights, clips
+
+
+def test_two_orders_of_a_thousand_deltas_give_equal_bits() -> None:
+    deltas, weights, clips = drawn()
+    means, totals = [], []
+    for order in (range(DELTAS), np.random.default_rng(5).permutation(DELTAS)):
+        accumulator = Accumulator(N, BOUND)
+        for i in order:
+            accumulator.fold(deltas[i], weights[i], clips[i])
+        totals.append(accumulator.folded_weight)
+        means.append(accumulator.mean(accumulator.folded_weight))
+    assert totals[0] == totals[1]
+    assert np.array_equal(means[0].view(np.uint32), means[1].view(np.uint32))
+
+
+def test_the_error_stays_below_the_bound_in_the_docstring() -> None:
+    deltas, weights, clips = drawn()
+    accumulator = Accumulator(N, BOUND)
+    for delta, weight, clip in zip(deltas, weights, clips, strict=True):
+        accumulator.fold(delta, weight, clip)
+    accepted = math.fsum(weights)
+    mean = accumulator.mean(accepted)
+    for i in range(0, N, 16):
+        terms = (
+            Fraction(float(d[i])) * Fraction(w) * Fraction(c) for d, w, c in zip(deltas, weights, clips, strict=True)
+        )
+        exact = float(sum(terms, Fraction(0)) / Fraction(accepted))
+        limit = DELTAS * 0.75 * BOUND / UNITS_PER_BOUND / accepted + abs(exact) * 2.0**-23
+        assert abs(float(mean[i]) - exact) <= limit
+
+
+def test_the_mean_divides_by_the_accepted_weight_and_reset_forgets() -> None:
+    accumulator = Accumulator(3, 1.0)
+    accumulator.fold(np.array([1.0, -0.5, 0.25], np.float32), 0.25, 1.0)
+    assert accumulator.mean(0.25).tolist() == [1.0, -0.5, 0.25]
+    accumulator.fold(np.array([0.0, 0.5, 0.25], np.float32), 0.25, 0.5)
+    assert (accumulator.n, accumulator.bound, accumulator.folded_weight) == (3, 1.0, 0.5)
+    assert accumulator.mean(0.5).tolist() == [0.5, -0.125, 0.1875]
+    accumulator.reset()
+    assert accumulator.folded_weight == 0
+    accumulator.fold(np.ones(3, np.float32), 1.0, 1.0)
+    assert accumulator.mean(1.0).tolist() == [1, 1, 1]
+
+
+def test_entries_at_the_bound_with_full_weight_are_exact() -> None:
+    accumulator = Accumulator(2, BOUND)
+    accumulator.fold(np.array([BOUND, -BOUND], np.float32), 1.0, 1.0)
+    assert accumulator.mean(1.0).tolist() == [BOUND, -BOUND]
+
+
+def test_misuse_is_an_assertion() -> None:
+    ones = np.ones(3, np.float32)
+    for bound in (0.0, 3.0, -2.0, float("inf"), float("nan")):
+        with pytest.raises(AssertionError):
+            Accumulator(3, bound)
+    accumulator = Accumulator(3, 2.0)
+    for delta, weight, clip in ((ones[:2], 0.5, 1.0), (ones, -0.1, 1.0), (ones, 1.1, 1.0), (ones, 0.5, 1.5)):
+        with pytest.raises(AssertionError):
+            accumulator.fold(delta, weight, clip)
+    with pytest.raises(AssertionError):
+        accumulator.mean(0.0)
+    assert accumulator.folded_weight == 0

@@ -1,0 +1,42 @@
+"""The master process: settings -> parts -> run."""
+
+import signal
+import sys
+from types import FrameType
+
+from pydantic import ValidationError
+
+from services.common.errors import MaheError
+from services.common.host.logs import Log
+from services.common.protocol.codec import refusal
+from services.master.settings import MasterSettings
+from services.master.shell.loop import Master
+
+
+def main() -> int:
+    """Run until SIGTERM or SIGINT; 0 after a clean stop, 1 when it cannot start."""
+    log = Log("master")
+    stop = []
+
+    def on_signal(signum: int, frame: FrameType | None) -> None:
+        stop.append(signum)
+
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
+    if sys.platform == "win32":
+        signal.signal(signal.SIGBREAK, on_signal)
+    try:
+        settings = MasterSettings()
+        log = Log("master", settings.log)
+        Master(settings, log).run(lambda: bool(stop))
+    except ValidationError as error:
+        log("ERROR", refusal(error, code="SETTINGS").sentence)
+        return 1
+    except MaheError as error:
+        log("ERROR", f"{error.sentence} ({error.code})")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

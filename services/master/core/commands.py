@@ -1,0 +1,165 @@
+"""What the coordinator asks of the shell, as data. The shell has one function for each."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from services.common.protocol.messages import DeltaBegin, RunSpec, TaskRef, ToWorker
+
+
+@dataclass(frozen=True)
+class Send:
+    """Put a message into a worker's outbox."""
+
+    worker: str
+    message: ToWorker
+
+
+@dataclass(frozen=True)
+class PrepareRun:
+    """Read the data, build the model, write version 0; answer RunPrepared or RunUnusable."""
+
+    run: str
+    spec: RunSpec
+
+
+@dataclass(frozen=True)
+class SaveRun:
+    """Make a run's phase durable."""
+
+    run: str
+    phase: str
+    reason: str
+    finished: bool
+
+
+@dataclass(frozen=True)
+class SaveAssignment:
+    """Make a round's assignment table durable; answer AssignmentSaved."""
+
+    run: str
+    round: int
+    attempt: int
+    table: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Take this delta in when a place is free: CREDIT, chunks, COMMIT, check; answer DeltaStaged."""
+
+    worker: str
+    begin: DeltaBegin
+    n_parameters: int
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Add a staged delta to the round's sum: weight as a fraction of the samples assigned, clip factor, bound B."""
+
+    ref: TaskRef
+    weight: float
+    clip: float
+    bound: float
+
+
+@dataclass(frozen=True)
+class DropStaged:
+    """Forget what was staged of this delta."""
+
+    ref: TaskRef
+
+
+@dataclass(frozen=True)
+class DropRound:
+    """Forget the accumulator and all that is staged for a round."""
+
+    run: str
+    round: int
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """Divide by the accepted weight and make the outer step; answer AggregationDone."""
+
+    run: str
+    round: int
+    weight: float
+
+
+@dataclass(frozen=True)
+class WriteCheckpoint:
+    """Write the new version with this meta, durably; answer CheckpointDone."""
+
+    run: str
+    round: int
+    meta: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SaveRound:
+    """The round's row, after its checkpoint is durable (a lost row is repaired from the checkpoint's meta)."""
+
+    run: str
+    row: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Measure this version when the evaluator is free; answer EvalDone or EvalSkipped."""
+
+    run: str
+    version: int
+
+
+@dataclass(frozen=True)
+class MarkBest:
+    """Keep this version's checkpoint: it is the best so far."""
+
+    run: str
+    version: int
+
+
+@dataclass(frozen=True)
+class RevokeWorker:
+    """Delete a worker's key and drop its session."""
+
+    worker: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Reply to an operator's command."""
+
+    cmd_id: str
+    ok: bool
+    code: str
+    text: str
+    result: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Something for the log, the page and the history. An empty text shows on the page only."""
+
+    kind: str
+    text: str
+    data: dict[str, Any]
+
+
+Command = (
+    Send
+    | PrepareRun
+    | SaveRun
+    | SaveAssignment
+    | Stage
+    | Fold
+    | DropStaged
+    | DropRound
+    | Aggregate
+    | WriteCheckpoint
+    | SaveRound
+    | Evaluate
+    | MarkBest
+    | RevokeWorker
+    | Answer
+    | Report
+)

@@ -1,0 +1,73 @@
+"""What a handler works with: the state, the time, and the list of commands that it fills."""
+
+from dataclasses import dataclass, field
+
+from services.common.protocol.messages import TaskRef, ToWorker
+from services.master.core.commands import Answer, Command, Report, SaveRun, Send
+from services.master.core.policy import Limits
+from services.master.core.state import REACHABLE, Lease, LeaseState, Link, Round, Run, RunPhase, State, Worker
+from services.master.core.view import run_view, worker_view
+
+
+@dataclass
+class Context:
+    """One step's working place."""
+
+    state: State
+    limits: Limits
+    now_ms: int
+    out: list[Command] = field(default_factory=list)
+
+    def send(self, worker: str, message: ToWorker) -> None:
+        """Queue a message to a worker."""
+        self.out.append(Send(worker, message))
+
+    def answer(self, cmd_id: str, code: str, text: str, **result: str) -> None:
+        """Reply to the operator; code OK means done."""
+        self.out.append(Answer(cmd_id, code == "OK", code, text, dict(result)))
+
+    def report_run(self, run: Run, text: str) -> None:
+        """Show the run as it is now; an empty text is not logged."""
+        self.out.append(Report("RUN", text, run_view(run)))
+
+    def report_worker(self, worker: Worker, text: str) -> None:
+        """Show a worker as it is now."""
+        self.out.append(Report("WORKER", text, worker_view(worker, self.state.run, self.now_ms)))
+
+    def warn(self, text: str) -> None:
+        """One line that someone should read."""
+        self.out.append(Report("WARN", text, {}))
+
+    def set_phase(self, run: Run, phase: RunPhase, reason: str, *, log: bool = True) -> None:
+        """Change phase or reason; durable when the phase changes, logged when `log`, silent when nothing changed."""
+        if (run.phase, run.reason) == (phase, reason):
+            return
+        if run.phase is not phase or phase is RunPhase.STOPPED:
+            self.out.append(SaveRun(run.id, phase.value, reason, run.finished))
+        run.phase, run.reason = phase, reason
+        self.report_run(run, f"{run.name} is {phase.value}: {reason}" if log else "")
+
+    def ref(self, run: Run, round_: Round, lease: Lease) -> TaskRef:
+        """The address of a piece of work on the wire."""
+        return TaskRef(
+            run=run.id, round=round_.number, base_version=round_.base_version, shard=lease.shard, lease=lease.id
+        )
+
+    def reachable(self) -> set[str]:
+        """Ids of workers that can be reached now: for membership tests only, never iterated."""
+        return {worker.id for worker in self.state.workers.values() if worker.link in REACHABLE}
+
+    def ready(self) -> list[Worker]:
+        """Workers that may get a new shard, by id."""
+        run = self.state.run
+        busy = [
+            lease.worker
+            for round_ in (run.rounds if run else [])
+            for lease in round_.leases
+            if lease.state in (LeaseState.OUT, LeaseState.UPLOADING)
+        ]
+        return [
+            worker
+            for worker in self.state.by_id()
+            if worker.link is Link.LINKED and not worker.draining and worker.agent != "paused" and worker.id not in busy
+        ]

@@ -1,0 +1,112 @@
+"""Handlers for deltas: is this piece of work wanted, is it good, is it in. Once per (run, round, shard)."""
+
+from services.common.protocol.messages import Ack, AckStatus, DeltaBegin, TaskRef
+from services.master.core.commands import DropStaged, Fold, Report, Stage
+from services.master.core.context import Context
+from services.master.core.events import DeltaStaged, WorkerSaid
+from services.master.core.state import ACTIVE, Lease, LeaseState, Round, RoundPhase, Run, Worker
+from services.master.core.workers import on_heard
+
+SPEED_WEIGHT = 0.5  # of the newest measurement in the exponential average
+CLIP = 1.0  # no clip limit yet: the factor is part of the fold from the first day
+
+
+def on_delta_begin(ctx: Context, event: WorkerSaid) -> None:
+    """A worker offers a delta: take it in, or say why not."""
+    worker = on_heard(ctx, event)
+    begin = event.message
+    assert isinstance(begin, DeltaBegin)
+    if worker is None:
+        return
+    _measure(worker, begin)
+    worker.agent = "uploading"
+    status, code, text, lease = _admit(ctx, worker.id, begin.ref)
+    if status is not None or lease is None:
+        _ack(ctx, worker.id, begin.ref, status or "stale", code, text)
+        return
+    run = ctx.state.run
+    assert run is not None
+    if begin.bytes != 4 * run.n_parameters:
+        lease.state, lease.reason, lease.refused = LeaseState.LOST, "its delta had another size", True
+        text = f"field bytes is {begin.bytes}, allowed is {4 * run.n_parameters} ({run.n_parameters} float32 values)"
+        _ack(ctx, worker.id, begin.ref, "refused", "DELTA_SHAPE", text)
+        return
+    lease.state, lease.reason = LeaseState.UPLOADING, ""
+    lease.loss, lease.delta_bytes = begin.loss, begin.bytes
+    ctx.out.append(Stage(worker.id, begin, run.n_parameters))
+
+
+def on_delta_staged(ctx: Context, event: DeltaStaged) -> None:
+    """A delta is here and was checked: accept it once, or refuse it with the reason."""
+    ref = event.ref
+    status, code, text, lease = _admit(ctx, event.worker, ref)
+    if status is not None or lease is None:
+        ctx.out.append(DropStaged(ref))
+        _ack(ctx, event.worker, ref, status or "stale", code, text)
+        return
+    run = ctx.state.run
+    round_ = run.round(ref.round) if run else None
+    assert run is not None
+    assert round_ is not None
+    refusal = _judge(event, round_)
+    if refusal is not None:
+        code, text = refusal
+        lease.state, lease.reason, lease.refused = LeaseState.LOST, text, True
+        ctx.out.append(DropStaged(ref))
+        ctx.out.append(Report("DELTA", f"round {ref.round} shard {ref.shard} refused ({code}): {text}", {}))
+        _ack(ctx, event.worker, ref, "refused", code, text)
+        return
+    lease.state, lease.accepted_ms, lease.absmax = LeaseState.ACCEPTED, ctx.now_ms, event.absmax
+    ctx.out.append(Fold(ref, lease.samples / round_.samples(), CLIP, round_.bound))
+    _ack(ctx, event.worker, ref, "accepted", "OK", "accepted; keep it until the round is closed")
+
+
+def _admit(ctx: Context, worker: str, ref: TaskRef) -> tuple[AckStatus | None, str, str, Lease | None]:
+    """(None, ..., lease) when the delta is wanted; else the status, code and sentence of the answer."""
+    run = ctx.state.run
+    if run is None or run.id != ref.run:
+        return "stale", "DELTA_STALE", f"run {ref.run} is not the current one", None
+    if ref.round <= run.version:
+        if ref.shard in run.closed_accepted.get(ref.round, []):
+            return "closed", "OK", f"round {ref.round} is closed and durable", None
+        return "stale", "DELTA_STALE", f"round {ref.round} closed without it; version is {run.version}", None
+    if run.phase not in ACTIVE:
+        return "stale", "DELTA_STALE", f"the run is {run.phase.value}", None
+    round_ = run.round(ref.round)
+    lease = round_.lease(ref.lease) if round_ else None
+    if round_ is None or lease is None:
+        return "stale", "DELTA_STALE", f"this lease of round {ref.round} does not stand any more", None
+    return _admit_lease(run, round_, lease, worker)
+
+
+def _admit_lease(run: Run, round_: Round, lease: Lease, worker: str) -> tuple[AckStatus | None, str, str, Lease | None]:
+    if lease.worker != worker:
+        return "refused", "DELTA_NOT_ASSIGNED", f"shard {lease.shard} is assigned to another worker", None
+    if lease.state is LeaseState.ACCEPTED:
+        return "duplicate", "OK", "already accepted; keep it until the round is closed", None
+    if round_.phase is not RoundPhase.COLLECTING:
+        return "stale", "DELTA_STALE", f"round {round_.number} is {round_.phase.value} without it", None
+    return None, "", "", lease
+
+
+def _judge(event: DeltaStaged, round_: Round) -> tuple[str, str] | None:
+    if event.code:
+        return event.code, event.text
+    if event.nonfinite:
+        return "DELTA_NOT_FINITE", f"{event.nonfinite} values are NaN or infinite; lower the learning rate"
+    if event.absmax * CLIP > round_.bound:
+        return "DELTA_NORM", f"the largest entry is {event.absmax:.3g}, allowed is {round_.bound:.3g}"
+    return None
+
+
+def _measure(worker: Worker, begin: DeltaBegin) -> None:
+    if begin.compute_ms <= 0 or begin.samples <= 0:
+        return
+    speed = 1000.0 * begin.samples / begin.compute_ms
+    if worker.measured:
+        speed = SPEED_WEIGHT * speed + (1 - SPEED_WEIGHT) * worker.samples_per_s
+    worker.samples_per_s, worker.measured = speed, True
+
+
+def _ack(ctx: Context, worker: str, ref: TaskRef, status: AckStatus, code: str, text: str) -> None:
+    ctx.send(worker, Ack(term=ctx.state.term, ref=ref, status=status, code=code, text=text))

@@ -1,0 +1,205 @@
+"""What can happen to the coordinator. A message that only moves bytes (PULL, chunks, COMMIT) never gets here."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from services.common.protocol.messages import (
+    Bye,
+    DeltaBegin,
+    Drain,
+    Heartbeat,
+    Hello,
+    Progress,
+    RunSpec,
+    TaskAck,
+    TaskRef,
+    TaskRefuse,
+)
+
+WorkerMessage = Heartbeat | TaskAck | TaskRefuse | Progress | DeltaBegin | Drain | Bye
+
+
+@dataclass(frozen=True)
+class Tick:
+    """Time has passed."""
+
+
+@dataclass(frozen=True)
+class WorkerJoined:
+    """An enrolled worker said HELLO and its key and version were checked."""
+
+    worker: str
+    name: str
+    hello: Hello
+
+
+@dataclass(frozen=True)
+class WorkerLeft:
+    """The way to a worker is gone (no route). It may come back."""
+
+    worker: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class WorkerHeard:
+    """A frame of bulk data arrived: a sign of life and nothing else."""
+
+    worker: str
+
+
+@dataclass(frozen=True)
+class WorkerSaid:
+    """A control message of a joined worker."""
+
+    worker: str
+    message: WorkerMessage
+
+
+@dataclass(frozen=True)
+class DeltaStaged:
+    """A delta arrived whole and was checked. `code` is empty when CRC, digest and length were right."""
+
+    worker: str
+    ref: TaskRef
+    code: str
+    text: str
+    nonfinite: int = 0
+    absmax: float = 0.0
+    norm: float = 0.0
+
+
+@dataclass(frozen=True)
+class CreateRun:
+    """The operator asks for a run; the shell has checked the specification and made the id."""
+
+    cmd_id: str
+    run: str
+    spec: RunSpec
+
+
+@dataclass(frozen=True)
+class PauseRun:
+    """The operator asks to pause."""
+
+    cmd_id: str
+    run: str
+
+
+@dataclass(frozen=True)
+class ResumeRun:
+    """The operator asks to go on."""
+
+    cmd_id: str
+    run: str
+
+
+@dataclass(frozen=True)
+class StopRun:
+    """The operator asks to end the run for good."""
+
+    cmd_id: str
+    run: str
+
+
+@dataclass(frozen=True)
+class RemoveWorker:
+    """The operator removes a worker: its key is revoked."""
+
+    cmd_id: str
+    worker: str
+
+
+@dataclass(frozen=True)
+class RunPrepared:
+    """Data read, model built, version 0 durable."""
+
+    run: str
+    n_train: int
+    n_parameters: int
+    digest: str
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RunUnusable:
+    """Data or model cannot be used."""
+
+    run: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class AssignmentSaved:
+    """The assignment table of a round is durable."""
+
+    run: str
+    round: int
+    attempt: int
+
+
+@dataclass(frozen=True)
+class AggregationDone:
+    """The outer step is made; `digest` is of the new version."""
+
+    run: str
+    round: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class CheckpointDone:
+    """The round's checkpoint is durable."""
+
+    run: str
+    round: int
+
+
+@dataclass(frozen=True)
+class WorkFailed:
+    """Disk or aggregation failed; nothing durable was lost."""
+
+    run: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class EvalDone:
+    """The evaluator measured a version."""
+
+    run: str
+    version: int
+    loss: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class EvalSkipped:
+    """A newer version took this one's place before it was evaluated, or the evaluator failed."""
+
+    run: str
+    version: int
+    reason: str
+
+
+Event = (
+    Tick
+    | WorkerJoined
+    | WorkerLeft
+    | WorkerHeard
+    | WorkerSaid
+    | DeltaStaged
+    | CreateRun
+    | PauseRun
+    | ResumeRun
+    | StopRun
+    | RemoveWorker
+    | RunPrepared
+    | RunUnusable
+    | AssignmentSaved
+    | AggregationDone
+    | CheckpointDone
+    | WorkFailed
+    | EvalDone
+    | EvalSkipped
+)

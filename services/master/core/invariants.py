@@ -1,0 +1,39 @@
+"""What must hold after every step, whatever happened. Checked in tests and in simulation."""
+
+from itertools import pairwise
+
+from services.master.core.state import LeaseState, RoundPhase, RunPhase, State
+
+
+def violations(state: State) -> list[str]:
+    """Sentences naming what is broken; empty when all holds."""
+    run = state.run
+    if run is None:
+        return []
+    wrong = []
+    numbers = [round_.number for round_ in run.rounds]
+    if numbers != list(range(run.version + 1, run.version + 1 + len(numbers))):
+        wrong.append(f"rounds in flight are {numbers}, version is {run.version}")
+    if len(run.rounds) > run.spec.rounds_in_flight:
+        wrong.append(f"{len(run.rounds)} rounds in flight, allowed are {run.spec.rounds_in_flight}")
+    if run.version > run.spec.rounds:
+        wrong.append(f"version {run.version} of {run.spec.rounds}")
+    if run.phase in (RunPhase.STOPPED, RunPhase.FAILED) and any(
+        round_.phase in (RoundPhase.OPEN, RoundPhase.COLLECTING) for round_ in run.rounds
+    ):
+        wrong.append(f"a round still collects in a {run.phase.value} run")
+    out = [one for round_ in run.rounds for lease in round_.leases for one in lease.ranges]
+    taken = sorted(run.pending + out)
+    for (_, stop), (start, _) in pairwise(taken):
+        if start < stop:
+            wrong.append(f"stream positions {start} to {stop} are given out twice")
+    if taken and taken[-1][1] > run.cursor:
+        wrong.append(f"stream position {taken[-1][1]} is beyond the cursor {run.cursor}")
+    for round_ in run.rounds:
+        ids = [lease.id for lease in round_.leases]
+        if len(set(ids)) != len(ids):
+            wrong.append(f"round {round_.number} has a lease twice")
+        late = round_.phase in (RoundPhase.AGGREGATING, RoundPhase.COMMITTING)
+        if late and not any(lease.state is LeaseState.ACCEPTED for lease in round_.leases):
+            wrong.append(f"round {round_.number} is {round_.phase.value} without a delta")
+    return wrong

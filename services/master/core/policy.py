@@ -1,0 +1,177 @@
+"""Pure verdicts and divisions: who gets how much, when a round opens and closes. Each verdict brings its reason."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from services.master.core.state import Lease, LeaseState, Range, Round
+
+BATCH_MIN = 8
+BATCH_FACTOR_MAX = 4
+BOUND_FIRST = 2.0**10
+BOUND_MIN, BOUND_MAX = 2.0**-40, 2.0**40
+BOUND_FACTOR = 16.0
+ROUNDS_REMEMBERED = 5
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The coordinator's waits, in ms, and its counts."""
+
+    heartbeat_ms: int = 2_000
+    suspect_ms: int = 6_000
+    lost_ms: int = 15_000
+    straggler_factor: float = 1.5
+    straggler_ms_min: int = 5_000
+    reopen_wait_ms: int = 2_000
+    failed_attempts_max: int = 3
+
+
+class Verdict(StrEnum):
+    """What to do with a round that collects."""
+
+    CLOSE = "CLOSE"
+    WAIT = "WAIT"
+    REOPEN = "REOPEN"
+
+
+def open_verdict(ready: int, min_workers: int, present: int) -> tuple[bool, str]:
+    """Whether a round may open with `ready` workers, and the reason as people read it."""
+    if ready >= min_workers:
+        return True, f"{ready} workers ready" if ready != 1 else "1 worker ready"
+    missing = min_workers - ready
+    more = "start one more" if missing == 1 else f"start {missing} more"
+    if present > ready:
+        return (
+            False,
+            f"{ready} of {min_workers} workers ready, {present - ready} busy, paused or silent; {more} or wait",
+        )
+    return False, f"{ready} of {min_workers} workers; {more}"
+
+
+def quorum(round_: Round, reachable: Collection[str], min_workers: int) -> int:
+    """Deltas needed to close at the deadline: only workers that can be reached, or are done, count."""
+    counted = [x for x in round_.leases if x.state is LeaseState.ACCEPTED or (_is_out(x) and x.worker in reachable)]
+    return max(1, min(min_workers, len(counted)))
+
+
+def close_verdict(
+    now_ms: int, round_: Round, reachable: Collection[str], names: dict[str, str], min_workers: int, limits: Limits
+) -> tuple[Verdict, str]:
+    """CLOSE, WAIT or REOPEN a collecting round, with the reason.
+
+    All leases answered: CLOSE. Quorum and 1.5 x the median time of those accepted: CLOSE without the stragglers.
+    Nobody left and nothing accepted: REOPEN.
+    """
+    accepted = round_.accepted()
+    out = [lease for lease in round_.leases if _is_out(lease)]
+    total = len(round_.leases)
+    if not out and not accepted:
+        return Verdict.REOPEN, "; ".join(dict.fromkeys(lease.reason for lease in round_.leases)) or "nobody is left"
+    if not out:
+        lost = total - len(accepted)
+        if lost == 0:
+            return Verdict.CLOSE, f"all {total} workers submitted" if total > 1 else "the worker submitted"
+        return Verdict.CLOSE, f"{len(accepted)} of {total} workers submitted, {lost} lost"
+    if len(accepted) >= quorum(round_, reachable, min_workers):
+        times = sorted(lease.accepted_ms - round_.opened_ms for lease in accepted)
+        wait_ms = max(limits.straggler_ms_min, int(limits.straggler_factor * times[len(times) // 2]))
+        if now_ms >= round_.opened_ms + wait_ms:
+            return (
+                Verdict.CLOSE,
+                f"{len(accepted)} of {total} workers submitted; the others took over {wait_ms / 1000:.0f} s",
+            )
+    waiting = ", ".join(names.get(lease.worker, lease.worker) for lease in out[:3])
+    more = f" and {len(out) - 3} more" if len(out) > 3 else ""
+    return Verdict.WAIT, f"{len(accepted)} of {total} workers submitted; waiting for {waiting}{more}"
+
+
+def split_by_speed(total: int, speeds: Sequence[float]) -> list[int]:
+    """Divide `total` by speed, largest remainder first, at least 1 each (total >= number of speeds)."""
+    assert total >= len(speeds) > 0
+    assert min(speeds) > 0
+    exact = [total * speed / sum(speeds) for speed in speeds]
+    parts = [max(1, int(share)) for share in exact]
+    order = sorted(range(len(parts)), key=lambda i: (-(exact[i] - int(exact[i])), i))
+    at = 0
+    while sum(parts) < total:
+        parts[order[at % len(order)]] += 1
+        at += 1
+    while sum(parts) > total:
+        parts[parts.index(max(parts))] -= 1
+    return parts
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one worker does in a round: k_steps batches, whole."""
+
+    k_steps: int
+    batch: int
+    delta_scale: float
+
+    @property
+    def samples(self) -> int:
+        """Samples assigned: the delta's weight."""
+        return self.k_steps * self.batch
+
+
+def plan_work(k_steps: int, batch: int, speeds: Sequence[float]) -> list[Work]:
+    """Work for each worker of a round of k_steps x batch x workers samples, by speed.
+
+    The batch follows speed within [8, 4 x batch] so that all finish together after the same K; beyond the clamp K_i
+    changes and the delta is scaled by K / K_i (FedNova, Wang et al. 2020, arXiv:2007.07481, eq. 5).
+    """
+    plans = []
+    for share in split_by_speed(batch * len(speeds), speeds):
+        low, high = BATCH_MIN, BATCH_FACTOR_MAX * batch
+        if low <= share <= high:
+            plans.append(Work(k_steps, share, 1.0))
+            continue
+        clamped = min(max(share, low), high)
+        own_steps = max(1, round(k_steps * share / clamped))
+        plans.append(Work(own_steps, clamped, k_steps / own_steps))
+    return plans
+
+
+def take_ranges(pending: list[Range], cursor: int, size: int) -> tuple[list[Range], list[Range], int]:
+    """`size` stream positions: pending ones first, then from the cursor. Returns (taken, pending left, cursor)."""
+    taken: list[Range] = []
+    left = list(pending)
+    while size > 0 and left:
+        start, stop = left.pop(0)
+        cut = min(stop, start + size)
+        taken.append((start, cut))
+        size -= cut - start
+        if cut < stop:
+            left.insert(0, (cut, stop))
+    if size > 0:
+        taken.append((cursor, cursor + size))
+        cursor += size
+    return merge_ranges(taken), left, cursor
+
+
+def merge_ranges(ranges: list[Range]) -> list[Range]:
+    """The same positions, sorted, neighbours joined."""
+    merged: list[Range] = []
+    for start, stop in sorted(ranges):
+        if merged and merged[-1][1] == start:
+            merged[-1] = (merged[-1][0], stop)
+        else:
+            merged.append((start, stop))
+    return merged
+
+
+def fold_bound(recent_absmax: Sequence[float]) -> float:
+    """B of the fixed-point fold: a power of two, at least 16 x the largest entry accepted lately; 2^10 at first."""
+    largest = max(recent_absmax[-ROUNDS_REMEMBERED:], default=0.0)
+    if largest <= 0.0:
+        return BOUND_FIRST
+    bound = BOUND_MIN
+    while bound < BOUND_FACTOR * largest and bound < BOUND_MAX:
+        bound *= 2.0
+    return bound
+
+
+def _is_out(lease: Lease) -> bool:
+    return lease.state in (LeaseState.OUT, LeaseState.UPLOADING)

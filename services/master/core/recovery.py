@@ -1,0 +1,147 @@
+"""What makes a run whole again after a restart: the checkpoint's meta and the round's assignment table.
+
+The meta is written before a round is CLOSED and the table before its first TASK, so that at any moment the two together
+say which data was used, which is out, and which deltas are still welcome.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from services.common.protocol.messages import RunSpec
+from services.master.core import policy
+from services.master.core.state import (
+    Evaluation,
+    Lease,
+    LeaseState,
+    Link,
+    Round,
+    RoundPhase,
+    Run,
+    RunPhase,
+    State,
+    Worker,
+)
+
+
+def round_table(run: Run, round_: Round) -> dict[str, Any]:
+    """The durable assignment of a round, JSON values only."""
+    return {
+        "round": round_.number,
+        "attempt": round_.attempt,
+        "base_version": round_.base_version,
+        "bound": round_.bound,
+        "cursor": run.cursor,
+        "pending": [list(one) for one in run.pending],
+        "leases": [
+            {
+                "id": lease.id,
+                "shard": lease.shard,
+                "worker": lease.worker,
+                "ranges": [list(one) for one in lease.ranges],
+                "samples": lease.samples,
+                "k_steps": lease.k_steps,
+                "batch": lease.batch,
+                "delta_scale": lease.delta_scale,
+            }
+            for lease in round_.leases
+        ],
+    }
+
+
+def checkpoint_meta(run: Run, round_: Round, now_ms: int) -> dict[str, Any]:
+    """What a checkpoint says of itself, JSON values only. Data of shards not accepted is pending again."""
+    accepted = round_.accepted()
+    given_back = [one for lease in round_.leases if lease.state is not LeaseState.ACCEPTED for one in lease.ranges]
+    losses = [(lease.loss, lease.samples) for lease in accepted if lease.loss is not None]
+    weight = sum(samples for _, samples in losses)
+    absmax = max((lease.absmax for lease in accepted), default=0.0)
+    return {
+        "run": run.id,
+        "round": round_.number,
+        "version": round_.number,
+        "digest": round_.digest,
+        "spec": run.spec.model_dump(mode="json"),
+        "data": run.data,
+        "n_train": run.n_train,
+        "cursor": run.cursor,
+        "pending": [list(one) for one in policy.merge_ranges(run.pending + given_back)],
+        "recent_absmax": [*run.recent_absmax, absmax][-policy.ROUNDS_REMEMBERED :],
+        "accepted": [lease.shard for lease in accepted],
+        "row": {
+            "round": round_.number,
+            "workers": len(accepted),
+            "train_loss": round(sum(loss * samples for loss, samples in losses) / weight, 6) if weight else None,
+            "eval_loss": None,
+            "eval_accuracy": None,
+            "samples": sum(lease.samples for lease in accepted),
+            "bytes": sum(lease.delta_bytes for lease in accepted),
+            "seconds": round((now_ms - round_.opened_ms) / 1000, 3),
+        },
+    }
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A run as the shell found it on disk: newest good checkpoint's meta, phase from the store, table if it stands."""
+
+    run: str
+    spec: RunSpec
+    phase: RunPhase
+    reason: str
+    n_parameters: int
+    meta: dict[str, Any]
+    table: dict[str, Any] | None
+    names: dict[str, str]
+    last_eval: Evaluation | None = None
+    best_eval: Evaluation | None = None
+
+
+def restore(state: State, saved: Saved, now_ms: int) -> None:
+    """Put a run back as it stood. Leases of an open round wait for their workers until LOST, counted from now."""
+    meta = saved.meta
+    run = Run(
+        id=saved.run,
+        spec=saved.spec,
+        phase=saved.phase,
+        reason=saved.reason,
+        version=meta["version"],
+        digest=meta["digest"],
+        prepared=True,
+        n_parameters=saved.n_parameters,
+        n_train=meta["n_train"],
+        data=meta["data"],
+        cursor=meta["cursor"],
+        pending=[(start, stop) for start, stop in meta["pending"]],
+        recent_absmax=list(meta["recent_absmax"]),
+        closed_accepted={meta["version"]: list(meta["accepted"])},
+        last_eval=saved.last_eval,
+        best_eval=saved.best_eval,
+    )
+    run.finished = run.version >= run.spec.rounds
+    state.run = run
+    table = saved.table
+    if table is None or table["base_version"] != run.version or run.finished:
+        return
+    run.attempt, run.cursor = table["attempt"], table["cursor"]
+    run.pending = [(start, stop) for start, stop in table["pending"]]
+    leases = [
+        Lease(**{**lease, "ranges": [(start, stop) for start, stop in lease["ranges"]]}) for lease in table["leases"]
+    ]
+    round_ = Round(table["round"], table["attempt"], table["base_version"], table["bound"], leases, now_ms)
+    round_.phase, round_.reason = RoundPhase.COLLECTING, "the master restarted; waiting for the workers to rejoin"
+    run.rounds.append(round_)
+    for lease in leases:
+        state.workers[lease.worker] = Worker(
+            id=lease.worker,
+            name=saved.names.get(lease.worker, lease.worker),
+            platform="?",
+            cores=1,
+            threads=1,
+            memory_mib=1,
+            samples_per_s=1.0,
+            boot_id="0" * 32,
+            last_heard_ms=now_ms,
+            joined_ms=now_ms,
+            link=Link.DETACHED,
+            reason="the master restarted; it has not rejoined yet",
+        )

@@ -1,0 +1,215 @@
+"""Handlers for rounds: open, close, commit. `advance` runs after every event and is the only place that opens one."""
+
+from services.common.protocol.messages import Cancel, RoundClosed, Task
+from services.master.core import policy
+from services.master.core.commands import (
+    Aggregate,
+    DropRound,
+    Evaluate,
+    Report,
+    SaveAssignment,
+    SaveRound,
+    WriteCheckpoint,
+)
+from services.master.core.context import Context
+from services.master.core.events import AggregationDone, AssignmentSaved, CheckpointDone
+from services.master.core.recovery import checkpoint_meta, round_table
+from services.master.core.state import REACHABLE, Lease, LeaseState, Round, RoundPhase, Run, RunPhase, Worker
+
+
+def advance(ctx: Context) -> None:
+    """Close what can be closed, then open what may be opened. Called after each event."""
+    run = ctx.state.run
+    if run is None or not run.prepared:
+        return
+    if run.phase in (RunPhase.RUNNING, RunPhase.WAITING, RunPhase.PAUSED):
+        for round_ in list(run.rounds):
+            if round_.phase is RoundPhase.COLLECTING:
+                _consider_closing(ctx, run, round_)
+    if run.phase in (RunPhase.RUNNING, RunPhase.WAITING):
+        _consider_opening(ctx, run)
+
+
+def on_assignment_saved(ctx: Context, event: AssignmentSaved) -> None:
+    """The table is durable: the leases may go out."""
+    run = ctx.state.run
+    round_ = run.round(event.round) if run is not None and run.id == event.run else None
+    if run is None or round_ is None or round_.attempt != event.attempt or round_.phase is not RoundPhase.OPEN:
+        return
+    round_.phase = RoundPhase.COLLECTING
+    for lease in round_.leases:
+        if lease.state is LeaseState.OUT:
+            ctx.send(lease.worker, _task(ctx, run, round_, lease))
+    ctx.report_run(run, "")
+
+
+def on_aggregation_done(ctx: Context, event: AggregationDone) -> None:
+    """The outer step is made: write it down before anybody hears of it."""
+    run, round_ = _find(ctx, event.run, event.round)
+    if run is None or round_ is None or round_.phase is not RoundPhase.AGGREGATING:
+        return
+    round_.phase, round_.digest = RoundPhase.COMMITTING, event.digest
+    round_.meta = checkpoint_meta(run, round_, ctx.now_ms)
+    ctx.out.append(WriteCheckpoint(run.id, round_.number, round_.meta))
+
+
+def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
+    """The commit point has passed: the round is CLOSED, the version is announced, deltas may be forgotten."""
+    run, round_ = _find(ctx, event.run, event.round)
+    if run is None or round_ is None or round_.phase is not RoundPhase.COMMITTING:
+        return
+    meta, accepted = round_.meta, round_.accepted()
+    round_.phase = RoundPhase.CLOSED
+    run.rounds.remove(round_)
+    run.version, run.digest, run.attempt, run.failed_attempts = round_.number, round_.digest, 0, 0
+    run.cursor, run.pending = meta["cursor"], [(start, stop) for start, stop in meta["pending"]]
+    run.recent_absmax = meta["recent_absmax"]
+    run.recent_ms = [*run.recent_ms, ctx.now_ms - round_.opened_ms][-policy.ROUNDS_REMEMBERED :]
+    run.closed_accepted[round_.number] = meta["accepted"]
+    run.closed_accepted.pop(round_.number - policy.ROUNDS_REMEMBERED, None)
+    for lease in accepted:
+        worker = ctx.state.workers.get(lease.worker)
+        if worker is not None:
+            worker.accepted_rounds += 1
+            worker.samples_total += lease.samples
+    _announce(ctx, run, round_, meta["accepted"])
+    run.rows[round_.number] = meta["row"]
+    ctx.out.append(DropRound(run.id, round_.number))
+    ctx.out.append(SaveRound(run.id, meta["row"]))
+    ctx.out.append(Report("ROUND", "", meta["row"]))
+    ctx.out.append(Evaluate(run.id, run.version))
+    if run.version >= run.spec.rounds and run.phase is not RunPhase.STOPPED:
+        run.finished = True
+        ctx.set_phase(run, RunPhase.STOPPED, f"finished: all {run.spec.rounds} rounds are closed")
+    else:
+        ctx.report_run(run, "")
+
+
+def drop_rounds(ctx: Context, run: Run, reason: str) -> None:
+    """Give up rounds that have not begun to commit: workers are told, the data becomes pending."""
+    for round_ in list(run.rounds):
+        if round_.phase not in (RoundPhase.OPEN, RoundPhase.COLLECTING):
+            continue
+        for lease in round_.leases:
+            if lease.state in (LeaseState.OUT, LeaseState.UPLOADING) or lease.state is LeaseState.ACCEPTED:
+                ctx.send(lease.worker, Cancel(term=ctx.state.term, ref=ctx.ref(run, round_, lease), reason=reason))
+        run.pending = policy.merge_ranges(run.pending + [one for lease in round_.leases for one in lease.ranges])
+        run.rounds.remove(round_)
+        ctx.out.append(DropRound(run.id, round_.number))
+
+
+def _consider_opening(ctx: Context, run: Run) -> None:
+    if len(run.rounds) >= run.spec.rounds_in_flight or run.version + len(run.rounds) >= run.spec.rounds:
+        return
+    if ctx.now_ms < run.not_before_ms:
+        return
+    ready = ctx.ready()
+    present = sum(worker.link in REACHABLE for worker in ctx.state.workers.values())
+    may_open, reason = policy.open_verdict(len(ready), run.spec.min_workers, present)
+    if not may_open:
+        ctx.set_phase(run, RunPhase.WAITING, reason)
+        return
+    number = run.version + len(run.rounds) + 1
+    _open(ctx, run, number, ready)
+    starts = run.phase is not RunPhase.RUNNING
+    ctx.set_phase(run, RunPhase.RUNNING, f"round {number} with {reason.replace(' ready', '')}", log=starts)
+
+
+def _open(ctx: Context, run: Run, number: int, ready: list[Worker]) -> None:
+    spec = run.spec
+    speeds = [worker.samples_per_s if spec.balance == "proportional" else 1.0 for worker in ready]
+    leases = []
+    for shard, (worker, work) in enumerate(zip(ready, policy.plan_work(spec.k_steps, spec.batch, speeds), strict=True)):
+        ranges, run.pending, run.cursor = policy.take_ranges(run.pending, run.cursor, work.samples)
+        leases.append(
+            Lease(
+                id=f"{run.id}.{number}.{run.attempt}.{shard}.{ctx.state.term}",
+                shard=shard,
+                worker=worker.id,
+                ranges=ranges,
+                samples=work.samples,
+                k_steps=work.k_steps,
+                batch=work.batch,
+                delta_scale=work.delta_scale,
+            )
+        )
+    # A round that was refused as a whole is tried again with the widest bound: the values may really have grown.
+    bound = policy.fold_bound(run.recent_absmax) if run.attempt == 0 else policy.BOUND_FIRST
+    round_ = Round(number, run.attempt, run.version, bound, leases, ctx.now_ms)
+    round_.reason = f"assigned to {len(leases)} workers"
+    run.rounds.append(round_)
+    ctx.out.append(SaveAssignment(run.id, number, run.attempt, round_table(run, round_)))
+
+
+def _consider_closing(ctx: Context, run: Run, round_: Round) -> None:
+    names = {worker.id: worker.name for worker in ctx.state.workers.values()}
+    verdict, reason = policy.close_verdict(ctx.now_ms, round_, ctx.reachable(), names, run.spec.min_workers, ctx.limits)
+    changed = reason != round_.reason
+    round_.reason = reason
+    if verdict is policy.Verdict.WAIT:
+        if changed and run.phase is not RunPhase.PAUSED:
+            ctx.set_phase(run, run.phase, f"round {round_.number}: {reason}", log=False)
+        return
+    if verdict is policy.Verdict.REOPEN:
+        _reopen(ctx, run, round_)
+        return
+    accepted = round_.accepted()
+    if len(accepted) < len(round_.leases):
+        ctx.warn(f"round {round_.number} closes early: {reason}; the rest of its data comes again")
+    round_.phase = RoundPhase.AGGREGATING
+    ctx.out.append(Aggregate(run.id, round_.number, sum(lease.samples for lease in accepted) / round_.samples()))
+
+
+def _reopen(ctx: Context, run: Run, round_: Round) -> None:
+    refused = all(lease.refused for lease in round_.leases)
+    reason = round_.reason
+    drop_rounds(ctx, run, reason)
+    run.attempt += 1
+    run.failed_attempts = run.failed_attempts + 1 if refused else 0
+    run.not_before_ms = ctx.now_ms + (ctx.limits.reopen_wait_ms if refused else 0)
+    if run.failed_attempts >= ctx.limits.failed_attempts_max:
+        ctx.set_phase(
+            run, RunPhase.FAILED, f"round {round_.number} failed {run.failed_attempts} times; the last time: {reason}"
+        )
+        return
+    ctx.warn(f"round {round_.number} starts again: {reason}")
+
+
+def _announce(ctx: Context, run: Run, round_: Round, accepted: list[int]) -> None:
+    term = ctx.state.term
+    for lease in round_.leases:
+        if lease.state in (LeaseState.OUT, LeaseState.UPLOADING):
+            ref = ctx.ref(run, round_, lease)
+            ctx.send(lease.worker, Cancel(term=term, ref=ref, reason="the round closed without it"))
+    message = RoundClosed(
+        term=term, run=run.id, round=round_.number, version=run.version, digest=run.digest, accepted=accepted
+    )
+    for worker in ctx.state.by_id():
+        if worker.link in REACHABLE:
+            ctx.send(worker.id, message)
+
+
+def _task(ctx: Context, run: Run, round_: Round, lease: Lease) -> Task:
+    return Task(
+        term=ctx.state.term,
+        ref=ctx.ref(run, round_, lease),
+        anchor_digest=run.digest,
+        n_parameters=run.n_parameters,
+        data=run.data,
+        data_seed=run.spec.seed,
+        model=run.spec.model,
+        inner=run.spec.inner,
+        ranges=lease.ranges,
+        samples=lease.samples,
+        k_steps=lease.k_steps,
+        batch=lease.batch,
+        delta_scale=lease.delta_scale,
+        encoding=run.spec.encoding,
+    )
+
+
+def _find(ctx: Context, run_id: str, number: int) -> tuple[Run | None, Round | None]:
+    run = ctx.state.run
+    if run is None or run.id != run_id:
+        return None, None
+    return run, run.round(number)

@@ -1,0 +1,137 @@
+"""Handlers for the run as a whole: the operator's wishes, preparation, evaluation, failure."""
+
+from services.master.core.commands import MarkBest, PrepareRun, Report, SaveRound, SaveRun
+from services.master.core.context import Context
+from services.master.core.events import (
+    CreateRun,
+    EvalDone,
+    EvalSkipped,
+    PauseRun,
+    ResumeRun,
+    RunPrepared,
+    RunUnusable,
+    StopRun,
+    WorkFailed,
+)
+from services.master.core.rounds import drop_rounds
+from services.master.core.state import Evaluation, Run, RunPhase
+
+
+def on_create(ctx: Context, event: CreateRun) -> None:
+    """A new run takes the place of an ended one."""
+    run = Run(event.run, event.spec, RunPhase.WAITING, "preparing the data and version 0")
+    ctx.state.run = run
+    ctx.out.append(SaveRun(run.id, run.phase.value, run.reason, finished=False))
+    ctx.out.append(PrepareRun(run.id, run.spec))
+    ctx.report_run(run, f"{run.name} is created: {run.spec.dataset}, {run.spec.rounds} rounds")
+    ctx.answer(event.cmd_id, "OK", "created", run=run.id)
+
+
+def refuse_create(ctx: Context, event: CreateRun) -> None:
+    """Only one run at a time."""
+    run = ctx.state.run
+    assert run is not None
+    ctx.answer(event.cmd_id, "RUN_ACTIVE", f"{run.name} is {run.phase.value}; stop it first")
+
+
+def on_prepared(ctx: Context, event: RunPrepared) -> None:
+    """Version 0 is durable: rounds may open."""
+    run = ctx.state.run
+    if run is None or run.id != event.run or run.prepared:
+        return
+    run.prepared, run.digest, run.data = True, event.digest, event.data
+    run.n_train, run.n_parameters = event.n_train, event.n_parameters
+    ctx.report_run(run, f"{run.name} is prepared: {run.n_train} examples, {run.n_parameters} parameters")
+
+
+def on_unusable(ctx: Context, event: RunUnusable) -> None:
+    """Data or model cannot be used."""
+    if ctx.state.run is not None and ctx.state.run.id == event.run:
+        ctx.set_phase(ctx.state.run, RunPhase.FAILED, event.reason)
+
+
+def on_failed(ctx: Context, event: WorkFailed) -> None:
+    """The disk or the aggregation failed: stop here, with everything durable untouched."""
+    run = ctx.state.run
+    if run is None or run.id != event.run:
+        return
+    drop_rounds(ctx, run, "the run failed")
+    run.rounds.clear()
+    ctx.set_phase(run, RunPhase.FAILED, event.reason)
+
+
+def on_pause(ctx: Context, event: PauseRun) -> None:
+    """No new round; the one in flight closes."""
+    run = _named(ctx, event)
+    if run is None:
+        return
+    in_flight = f"; round {run.rounds[0].number} closes first" if run.rounds else ""
+    ctx.set_phase(run, RunPhase.PAUSED, f"paused by the operator{in_flight}")
+    ctx.answer(event.cmd_id, "OK", run.reason, run=run.id)
+
+
+def on_resume(ctx: Context, event: ResumeRun) -> None:
+    """Go on; `advance` opens the next round in this same step."""
+    run = _named(ctx, event)
+    if run is None:
+        return
+    ctx.set_phase(run, RunPhase.RUNNING, "resumed by the operator")
+    ctx.answer(event.cmd_id, "OK", run.reason, run=run.id)
+
+
+def on_stop(ctx: Context, event: StopRun) -> None:
+    """End for good. A round that has begun to commit is let through; others are given up."""
+    run = _named(ctx, event)
+    if run is None:
+        return
+    drop_rounds(ctx, run, "the run was stopped by the operator")
+    ctx.set_phase(run, RunPhase.STOPPED, f"stopped by the operator at version {run.version}")
+    ctx.answer(event.cmd_id, "OK", run.reason, run=run.id)
+
+
+def refuse_phase(ctx: Context, event: PauseRun | ResumeRun | StopRun) -> None:
+    """The wish does not fit the run's phase."""
+    run = _named(ctx, event)
+    if run is not None:
+        wish = type(event).__name__.removesuffix("Run").lower()
+        ctx.answer(event.cmd_id, "RUN_NOT_IN_PHASE", f"{run.name} is {run.phase.value}; {wish} does not apply")
+
+
+def on_eval_done(ctx: Context, event: EvalDone) -> None:
+    """A measurement of one version, maybe an older one."""
+    run = ctx.state.run
+    if run is None or run.id != event.run:
+        return
+    measured = Evaluation(event.version, event.loss, event.accuracy)
+    if run.last_eval is None or measured.version >= run.last_eval.version:
+        run.last_eval = measured
+    if run.best_eval is None or measured.loss < run.best_eval.loss:
+        run.best_eval = measured
+        ctx.out.append(MarkBest(run.id, measured.version))
+    row = run.rows.pop(event.version, None)
+    if row is None:
+        ctx.report_run(run, f"version={event.version} eval_loss={event.loss:.4f} eval_acc={event.accuracy:.4f}")
+        return
+    row = {**row, "eval_loss": event.loss, "eval_accuracy": event.accuracy}
+    text = f"round={event.version} workers={row['workers']} eval_loss={event.loss:.4f} eval_acc={event.accuracy:.4f}"
+    ctx.out.append(SaveRound(run.id, row))
+    ctx.out.append(Report("ROUND", text, row))
+    ctx.report_run(run, "")
+
+
+def on_eval_skipped(ctx: Context, event: EvalSkipped) -> None:
+    """The round's line is printed all the same, with the reason in place of the figures."""
+    run = ctx.state.run
+    row = run.rows.pop(event.version, None) if run is not None and run.id == event.run else None
+    if row is None:
+        return
+    loss = "" if row["train_loss"] is None else f" train_loss={row['train_loss']:.4f}"
+    ctx.out.append(Report("ROUND", f"round={event.version} workers={row['workers']}{loss} ({event.reason})", row))
+
+
+def _named(ctx: Context, event: PauseRun | ResumeRun | StopRun) -> Run | None:
+    run = ctx.state.run
+    if run is None or run.id != event.run:
+        ctx.answer(event.cmd_id, "RUN_UNKNOWN", f"run {event.run} is not the current one; see GET /api/v1/runs")
+        return None
+    return run

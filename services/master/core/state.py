@@ -1,0 +1,197 @@
+"""All that the coordinator knows. Mutable, changed only inside `Coordinator.step`; holds no bytes of any tensor."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from services.common.protocol.messages import RunSpec
+
+Range = tuple[int, int]  # stream positions [start, stop)
+
+
+class RunPhase(StrEnum):
+    """Where the run stands. IDLE: there is none."""
+
+    IDLE = "IDLE"
+    RUNNING = "RUNNING"
+    WAITING = "WAITING"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+    FAILED = "FAILED"
+
+
+ACTIVE = (RunPhase.RUNNING, RunPhase.WAITING, RunPhase.PAUSED)
+
+
+class RoundPhase(StrEnum):
+    """OPEN: leases decided; COLLECTING: deltas are taken; CLOSED only when its checkpoint is durable."""
+
+    OPEN = "OPEN"
+    COLLECTING = "COLLECTING"
+    AGGREGATING = "AGGREGATING"
+    COMMITTING = "COMMITTING"
+    CLOSED = "CLOSED"
+
+
+class LeaseState(StrEnum):
+    """OUT: with the worker. LOST: handed back or gone, but its delta is still welcome while the round collects."""
+
+    OUT = "OUT"
+    UPLOADING = "UPLOADING"
+    ACCEPTED = "ACCEPTED"
+    LOST = "LOST"
+
+
+class Link(StrEnum):
+    """What is known of the way to a worker. SUSPECT gets no new work; LOST gives its lease up."""
+
+    LINKED = "LINKED"
+    SUSPECT = "SUSPECT"
+    DETACHED = "DETACHED"
+    LOST = "LOST"
+
+
+REACHABLE = (Link.LINKED, Link.SUSPECT)
+
+
+@dataclass
+class Lease:
+    """One shard with one worker, in one attempt at a round."""
+
+    id: str
+    shard: int
+    worker: str
+    ranges: list[Range]
+    samples: int
+    k_steps: int
+    batch: int
+    delta_scale: float
+    state: LeaseState = LeaseState.OUT
+    reason: str = ""
+    refused: bool = False
+    accepted_ms: int = 0
+    absmax: float = 0.0
+    loss: float | None = None
+    delta_bytes: int = 0
+
+
+@dataclass
+class Round:
+    """One round from its assignment to its durable checkpoint."""
+
+    number: int
+    attempt: int
+    base_version: int
+    bound: float  # B of the fixed-point fold, a power of two
+    leases: list[Lease]  # by shard
+    opened_ms: int
+    phase: RoundPhase = RoundPhase.OPEN
+    reason: str = ""
+    digest: str = ""
+    meta: dict[str, Any] = field(default_factory=dict)  # what its checkpoint says, fixed when COMMITTING begins
+
+    def lease(self, lease_id: str) -> Lease | None:
+        """The lease with this id, if it belongs to this attempt."""
+        return next((lease for lease in self.leases if lease.id == lease_id), None)
+
+    def samples(self) -> int:
+        """Samples assigned in the round: what a delta's weight is a fraction of."""
+        return sum(lease.samples for lease in self.leases)
+
+    def accepted(self) -> list[Lease]:
+        """Accepted leases, by shard."""
+        return [lease for lease in self.leases if lease.state is LeaseState.ACCEPTED]
+
+
+@dataclass
+class Evaluation:
+    """What the evaluator measured on held-out examples at one version."""
+
+    version: int
+    loss: float
+    accuracy: float
+
+
+@dataclass
+class Run:
+    """One training job. `cursor` and `pending` are stream positions not yet given out."""
+
+    id: str
+    spec: RunSpec
+    phase: RunPhase
+    reason: str
+    version: int = 0
+    digest: str = ""
+    prepared: bool = False
+    n_parameters: int = 0
+    n_train: int = 0
+    data: dict[str, Any] = field(default_factory=dict)
+    cursor: int = 0
+    pending: list[Range] = field(default_factory=list)
+    rounds: list[Round] = field(default_factory=list)  # in flight, by number
+    attempt: int = 0  # of the next round to open
+    not_before_ms: int = 0
+    failed_attempts: int = 0
+    closed_accepted: dict[int, list[int]] = field(default_factory=dict)  # the last rounds
+    recent_absmax: list[float] = field(default_factory=list)  # of the last closed rounds, newest last
+    recent_ms: list[int] = field(default_factory=list)
+    rows: dict[int, dict[str, Any]] = field(default_factory=dict)  # of rounds whose evaluation is still out
+    last_eval: Evaluation | None = None
+    best_eval: Evaluation | None = None
+    finished: bool = False
+
+    @property
+    def name(self) -> str:
+        """What people call it in a log line."""
+        return f"run {self.id}"
+
+    def round(self, number: int) -> Round | None:
+        """The round in flight with this number."""
+        return next((round_ for round_ in self.rounds if round_.number == number), None)
+
+
+@dataclass
+class Worker:
+    """One enrolled worker as the master sees it since its HELLO."""
+
+    id: str
+    name: str
+    platform: str
+    cores: int
+    threads: int
+    memory_mib: int
+    samples_per_s: float
+    boot_id: str
+    last_heard_ms: int
+    joined_ms: int
+    link: Link = Link.LINKED
+    agent: str = "idle"
+    owner: str = ""
+    reason: str = ""
+    step: int = 0
+    steps_total: int = 0
+    progress_age_ms: int = 0
+    draining: bool = False
+    measured: bool = False
+    accepted_rounds: int = 0
+    samples_total: int = 0
+
+
+@dataclass
+class State:
+    """Everything."""
+
+    term: int
+    workers: dict[str, Worker] = field(default_factory=dict)
+    run: Run | None = None
+    last_tick_ms: int = 0
+    last_heartbeat_ms: int = 0
+
+    @property
+    def phase(self) -> RunPhase:
+        """The run's phase, IDLE without one."""
+        return RunPhase.IDLE if self.run is None else self.run.phase
+
+    def by_id(self) -> list[Worker]:
+        """Workers sorted by id: the only order in which decisions look at them."""
+        return [self.workers[key] for key in sorted(self.workers)]

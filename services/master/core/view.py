@@ -1,0 +1,92 @@
+"""State as plain dictionaries, for the page, the log and tests. The shell adds wall-clock times; here are none."""
+
+from dataclasses import asdict
+from typing import Any
+
+from services.master.core.state import LeaseState, Round, Run, State, Worker
+
+LEASES_SHOWN = 100  # an event must fit a header
+
+
+def state_view(state: State, now_ms: int) -> dict[str, Any]:
+    """Run and workers as the console shows them."""
+    return {
+        "term": state.term,
+        "run": run_view(state.run) if state.run else None,
+        "workers": [worker_view(worker, state.run, now_ms) for worker in state.by_id()],
+    }
+
+
+def run_view(run: Run) -> dict[str, Any]:
+    """A run with its phase, reason, open rounds and evaluations."""
+    recent = run.recent_ms
+    return {
+        "id": run.id,
+        "name": run.spec.name,
+        "spec": run.spec.model_dump(mode="json"),
+        "phase": run.phase.value,
+        "reason": run.reason,
+        "finished": run.finished,
+        "version": run.version,
+        "rounds_total": run.spec.rounds,
+        "n_parameters": run.n_parameters,
+        "n_train": run.n_train,
+        "rounds_per_minute": round(60_000 * len(recent) / max(1, sum(recent)), 1) if recent else None,
+        "rounds_open": [_round_view(round_) for round_ in run.rounds],
+        "last_eval": asdict(run.last_eval) if run.last_eval else None,
+        "best_eval": asdict(run.best_eval) if run.best_eval else None,
+    }
+
+
+def worker_view(worker: Worker, run: Run | None, now_ms: int) -> dict[str, Any]:
+    """A worker with its state, reason and share of the newest open round."""
+    return {
+        "id": worker.id,
+        "name": worker.name,
+        "link": worker.link.value,
+        "agent": worker.agent,
+        "owner": worker.owner,
+        "reason": worker.reason,
+        "cores": worker.cores,
+        "threads": worker.threads,
+        "memory_mib": worker.memory_mib,
+        "platform": worker.platform,
+        "samples_per_s": round(worker.samples_per_s, 1),
+        "share": _share(worker, run),
+        "step": worker.step,
+        "steps_total": worker.steps_total,
+        "progress_age_ms": worker.progress_age_ms,
+        "last_heard_ms_ago": max(0, now_ms - worker.last_heard_ms),
+        "accepted_rounds": worker.accepted_rounds,
+        "samples_total": worker.samples_total,
+    }
+
+
+def _share(worker: Worker, run: Run | None) -> float | None:
+    if run is None or not run.rounds:
+        return None
+    leases = run.rounds[-1].leases
+    own = sum(lease.samples for lease in leases if lease.worker == worker.id)
+    return round(own / sum(lease.samples for lease in leases), 4)
+
+
+def _round_view(round_: Round) -> dict[str, Any]:
+    return {
+        "round": round_.number,
+        "phase": round_.phase.value,
+        "reason": round_.reason,
+        "accepted": sum(lease.state is LeaseState.ACCEPTED for lease in round_.leases),
+        "leases": [
+            {
+                "worker": lease.worker,
+                "shard": lease.shard,
+                "samples": lease.samples,
+                "k_steps": lease.k_steps,
+                "batch": lease.batch,
+                "state": lease.state.value,
+                "reason": lease.reason,
+            }
+            for lease in round_.leases[:LEASES_SHOWN]
+        ],
+        "leases_total": len(round_.leases),
+    }

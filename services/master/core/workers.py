@@ -1,0 +1,167 @@
+"""Handlers for workers: joining, leaving, signs of life, the owner's pause, removal. Liveness is decided on Tick."""
+
+from services.common.protocol.messages import Bye, Cancel, Drain, Heartbeat, Progress, TaskAck, TaskRefuse
+from services.master.core.commands import Report, RevokeWorker
+from services.master.core.context import Context
+from services.master.core.events import RemoveWorker, Tick, WorkerHeard, WorkerJoined, WorkerLeft, WorkerSaid
+from services.master.core.state import REACHABLE, Lease, LeaseState, Link, Worker
+
+
+def on_tick(ctx: Context, event: Tick) -> None:
+    """Judge who is silent; send heartbeats. A loop that itself slept restarts every deadline: nobody is to blame."""
+    state, limits = ctx.state, ctx.limits
+    gap_ms = ctx.now_ms - state.last_tick_ms
+    if state.last_tick_ms and gap_ms > 2 * limits.heartbeat_ms:
+        _restart_deadlines(ctx, gap_ms)
+    state.last_tick_ms = ctx.now_ms
+    for worker in state.by_id():
+        _judge(ctx, worker)
+    if ctx.now_ms - state.last_heartbeat_ms >= limits.heartbeat_ms:
+        state.last_heartbeat_ms = ctx.now_ms
+        for worker in state.by_id():
+            if worker.link in REACHABLE:
+                ctx.send(worker.id, Heartbeat(term=state.term))
+
+
+def on_joined(ctx: Context, event: WorkerJoined) -> None:
+    """A HELLO. What it holds or works on is matched with the leases that stand; the rest of its leases are lost."""
+    hello = event.hello
+    known = ctx.state.workers.get(event.worker)
+    returning = known is not None and known.link is not Link.LOST
+    worker = Worker(
+        id=event.worker,
+        name=event.name,
+        platform=hello.platform,
+        cores=hello.cores,
+        threads=hello.threads,
+        memory_mib=hello.memory_mib,
+        samples_per_s=known.samples_per_s if known is not None and known.measured else hello.score,
+        boot_id=hello.boot_id,
+        last_heard_ms=ctx.now_ms,
+        joined_ms=ctx.now_ms,
+        measured=known.measured if known is not None else False,
+        accepted_rounds=known.accepted_rounds if known is not None else 0,
+        samples_total=known.samples_total if known is not None else 0,
+    )
+    ctx.state.workers[event.worker] = worker
+    kept = [held.ref.lease for held in hello.holding] + ([hello.working.lease] if hello.working else [])
+    standing: list[str] = []
+    for lease in _leases_of(ctx, event.worker):
+        if lease.state is LeaseState.ACCEPTED:
+            standing.append(lease.id)
+        elif lease.id in kept:
+            standing.append(lease.id)
+            lease.state, lease.reason = LeaseState.OUT, ""
+        else:
+            _lose(lease, f"{worker.name} restarted without it")
+    if hello.working is not None and hello.working.lease not in standing:
+        ctx.send(worker.id, Cancel(term=ctx.state.term, ref=hello.working, reason="this work is no longer wanted"))
+    cores = f"{hello.cores} core" if hello.cores == 1 else f"{hello.cores} cores"
+    holding = f", holds {len(hello.holding)} delta" + ("s" if len(hello.holding) != 1 else "") if hello.holding else ""
+    verb = "is back" if returning else "joined"
+    ctx.report_worker(worker, f"{worker.name} {verb} ({cores}, {worker.samples_per_s:.0f} samples/s{holding})")
+
+
+def on_left(ctx: Context, event: WorkerLeft) -> None:
+    """No route at present. Its leases stand until LOST, for most come back within seconds."""
+    worker = ctx.state.workers.get(event.worker)
+    if worker is None or worker.link in (Link.DETACHED, Link.LOST):
+        return
+    worker.link, worker.reason = Link.DETACHED, event.reason
+    ctx.report_worker(worker, f"{worker.name} is detached: {event.reason}")
+
+
+def on_heard(ctx: Context, event: WorkerHeard | WorkerSaid) -> Worker | None:
+    """Any frame is a sign of life."""
+    worker = ctx.state.workers.get(event.worker)
+    if worker is None:
+        return None
+    worker.last_heard_ms = ctx.now_ms
+    if worker.link in (Link.SUSPECT, Link.DETACHED):
+        worker.link, worker.reason = Link.LINKED, ""
+        ctx.report_worker(worker, f"{worker.name} is heard again")
+    return worker
+
+
+def on_said(ctx: Context, event: WorkerSaid) -> None:
+    """Messages that tell how a worker is doing (a delta has its own handlers)."""
+    worker = on_heard(ctx, event)
+    message = event.message
+    if worker is None:
+        return
+    if isinstance(message, Heartbeat):
+        worker.agent, worker.owner = message.agent, message.owner
+        worker.step, worker.steps_total = message.step, message.steps_total
+        worker.progress_age_ms = message.progress_age_ms
+        if worker.draining and message.agent != "paused":
+            worker.draining, worker.reason = False, ""
+            ctx.report_worker(worker, f"{worker.name} takes work again")
+    elif isinstance(message, TaskAck):
+        worker.agent = "training"
+    elif isinstance(message, Progress):
+        worker.agent, worker.step, worker.steps_total = "training", message.step, message.steps_total
+        worker.progress_age_ms = 0
+    elif isinstance(message, TaskRefuse):
+        lease = next((one for one in _leases_of(ctx, worker.id) if one.id == message.ref.lease), None)
+        if lease is not None and lease.state is not LeaseState.ACCEPTED:
+            _lose(lease, f"{worker.name} handed it back: {message.reason}", refused=True)
+            ctx.report_worker(worker, f"{worker.name} handed shard {lease.shard} back: {message.reason}")
+    elif isinstance(message, Drain):
+        worker.draining, worker.reason = True, message.reason
+        ctx.report_worker(worker, f"{worker.name} takes no new work: {message.reason}")
+    elif isinstance(message, Bye):
+        _gone(ctx, worker, f"left: {message.reason}")
+
+
+def on_remove_worker(ctx: Context, event: RemoveWorker) -> None:
+    """The operator's removal: its key is revoked, it is told to stay away, its work comes again."""
+    worker = ctx.state.workers.pop(event.worker, None)
+    for lease in _leases_of(ctx, event.worker):
+        if lease.state is not LeaseState.ACCEPTED:
+            _lose(lease, "the worker was removed")
+    ctx.send(event.worker, Bye(term=ctx.state.term, code="REMOVED", reason="removed by the operator"))
+    ctx.out.append(RevokeWorker(event.worker))
+    name = worker.name if worker else event.worker
+    ctx.out.append(
+        Report("WORKER", f"{name} was removed by the operator; its key is revoked", {"id": event.worker, "gone": True})
+    )
+    ctx.answer(event.cmd_id, "OK", f"{name} is removed", worker=event.worker)
+
+
+def _judge(ctx: Context, worker: Worker) -> None:
+    silent_ms = ctx.now_ms - worker.last_heard_ms
+    if worker.link is Link.LOST:
+        return
+    if silent_ms >= ctx.limits.lost_ms:
+        _gone(ctx, worker, f"nothing heard for {silent_ms // 1000} s")
+    elif worker.link is Link.LINKED and silent_ms >= ctx.limits.suspect_ms:
+        worker.link, worker.reason = Link.SUSPECT, f"nothing heard for {silent_ms // 1000} s"
+        ctx.report_worker(worker, f"{worker.name} is suspect: {worker.reason}; it gets no new work")
+
+
+def _gone(ctx: Context, worker: Worker, reason: str) -> None:
+    worker.link, worker.reason, worker.agent = Link.LOST, reason, "idle"
+    for lease in _leases_of(ctx, worker.id):
+        if lease.state is not LeaseState.ACCEPTED:
+            _lose(lease, f"{worker.name} {reason}")
+    ctx.report_worker(worker, f"{worker.name} is lost: {reason}")
+
+
+def _lose(lease: Lease, reason: str, *, refused: bool = False) -> None:
+    lease.state, lease.reason, lease.refused = LeaseState.LOST, reason, refused
+
+
+def _leases_of(ctx: Context, worker: str) -> list[Lease]:
+    run = ctx.state.run
+    return [lease for round_ in (run.rounds if run else []) for lease in round_.leases if lease.worker == worker]
+
+
+def _restart_deadlines(ctx: Context, gap_ms: int) -> None:
+    slept_ms = gap_ms - ctx.limits.heartbeat_ms
+    for worker in ctx.state.by_id():
+        worker.last_heard_ms += slept_ms
+    for round_ in ctx.state.run.rounds if ctx.state.run else []:
+        round_.opened_ms += slept_ms
+        for lease in round_.accepted():
+            lease.accepted_ms += slept_ms
+    ctx.warn(f"this PC slept or was stopped for {slept_ms / 1000:.0f} s; all deadlines start anew")

@@ -1,0 +1,94 @@
+"""What the console is told: numbered events in a ring, a snapshot of everything, and rows of rounds. Used by the loop.
+
+Log lines are the events that have a text. Progress of workers is gathered and told once a second.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from services.common.host.logs import Log, clean_text
+from services.common.protocol.control import Event
+from services.master.core.coordinator import Coordinator
+from services.master.core.view import state_view, worker_view
+from services.master.shell.store import wall_ms
+
+EVENTS_KEPT = 10_000
+HISTORY_KEPT = 1_000
+PROGRESS_EVERY_MS = 1_000
+PROGRESS_WORKERS = 60  # per event: an event must fit a header
+
+
+@dataclass
+class Bulletin:
+    """One per master."""
+
+    term: int
+    log: Log
+    facts: dict[str, Any]  # about the master, constant
+    coordinator: Coordinator
+    history: dict[int, dict[str, Any]] = field(default_factory=dict)  # rows of the current run by round
+    run_created_ms: int = 0
+    refused: int = 0
+    refused_last: str = ""
+    seq: int = 0
+    events: deque[Event] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
+    unsaved: list[tuple[int, str, str]] = field(default_factory=list)
+    _progress: dict[str, tuple[object, ...]] = field(default_factory=dict)
+    _progress_ms: int = 0
+
+    def post(self, kind: str, text: str, data: dict[str, Any]) -> None:
+        """Tell the console, and the log when there is a text."""
+        text = clean_text(text)
+        if kind == "ROUND":
+            self.history[data["round"]] = data
+            self.history.pop(data["round"] - HISTORY_KEPT, None)
+        if kind == "RUN":
+            data = {**data, "created_at_ms": self.run_created_ms}
+        self.seq += 1
+        now = wall_ms()
+        self.events.append(Event(term=self.term, seq=self.seq, time_ms=now, kind=kind, text=text, data=data))
+        if text:
+            self.log(kind, text)
+            self.unsaved.append((now, kind, text))
+
+    def refuse(self, sentence: str) -> None:
+        """Somebody or something was refused: counted, shown, not an alarm."""
+        self.refused += 1
+        self.refused_last = clean_text(sentence)
+
+    def start_run(self, created_ms: int, rows: list[dict[str, Any]]) -> None:
+        """Another run is the current one."""
+        self.run_created_ms = created_ms
+        self.history = {row["round"]: row for row in rows}
+
+    def snapshot(self, now_ms: int) -> dict[str, Any]:
+        """Everything as of event `seq`."""
+        view = state_view(self.coordinator.state, now_ms)
+        if view["run"] is not None:
+            view["run"]["created_at_ms"] = self.run_created_ms
+        refused = {"count": self.refused, "last": self.refused_last}
+        rows = [self.history[key] for key in sorted(self.history)]
+        return {**view, "master": self.facts, "refused": refused, "history": rows}
+
+    def tick(self, now_ms: int) -> None:
+        """Once a second: the workers whose figures changed."""
+        if now_ms - self._progress_ms < PROGRESS_EVERY_MS:
+            return
+        self._progress_ms = now_ms
+        state = self.coordinator.state
+        changed = []
+        for worker in state.by_id():
+            figures = (worker.agent, worker.step, worker.samples_per_s, worker.link, worker.accepted_rounds)
+            if self._progress.get(worker.id) != figures:
+                self._progress[worker.id] = figures
+                changed.append(worker_view(worker, state.run, now_ms))
+        for start in range(0, len(changed), PROGRESS_WORKERS):
+            self.post("PROGRESS", "", {"workers": changed[start : start + PROGRESS_WORKERS]})
+
+    def after(self, seq: int) -> list[Event] | None:
+        """Events after `seq`, or None when some of them are not kept any more."""
+        if seq > self.seq or (self.events and seq < self.events[0].seq - 1):
+            return None
+        missing = self.seq - seq
+        return [self.events[at] for at in range(len(self.events) - missing, len(self.events))]

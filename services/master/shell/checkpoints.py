@@ -1,0 +1,135 @@
+"""Checkpoints `ckpt-<round>.npz`: plain NumPy archives, sealed by SHA-256, replaced by rename. The rename commits.
+
+The seal is the ZIP archive comment `mahe1 sha256=<64 hex>`, computed over the whole file with these digits as zeros
+(DESIGN section 6), so that every bit of the file is covered and `numpy.load(..., allow_pickle=False)` reads it.
+"""
+
+import hashlib
+import io
+import json
+import re
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from services.common.errors import CheckpointError
+from services.common.host.files import sync_folder, write_durably
+
+KEEP_NEWEST = 3
+_SEAL = b"mahe1 sha256="
+_ZEROS = b"0" * 64
+_NAME = re.compile(r"^ckpt-(\d{1,9})\.npz$")
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """One version: `parameters` float32[n], arrays of the outer optimizer's state, and what it says of itself."""
+
+    parameters: npt.NDArray[np.float32]
+    outer: dict[str, Array]
+    meta: dict[str, Any]
+
+
+def path_of(folder: Path, round_number: int) -> Path:
+    """Where a round's checkpoint lies."""
+    return folder / f"ckpt-{round_number}.npz"
+
+
+def write(folder: Path, checkpoint: Checkpoint) -> Path:
+    """Write durably: temp, fsync, rename, fsync folder. Raises CheckpointError; then nothing has changed."""
+    path = path_of(folder, checkpoint.meta["round"])
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_durably(path, seal(_pack(checkpoint)))
+    except OSError as error:
+        raise CheckpointError(
+            f"{path} cannot be written ({error.strerror or error}); free the disk, then start the master again"
+        ) from None
+    return path
+
+
+def read(path: Path) -> Checkpoint:
+    """Read and verify; raises CheckpointError saying what is wrong with which file."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read ({error.strerror or error})") from None
+    if not _sealed(raw):
+        raise CheckpointError(f"{path} is damaged: its SHA-256 does not match its content")
+    with np.load(io.BytesIO(raw), allow_pickle=False) as archive:
+        meta = json.loads(archive["meta"].tobytes())
+        outer = {name.removeprefix("outer_"): archive[name] for name in archive.files if name.startswith("outer_")}
+        parameters = archive["parameters"]
+    if parameters.dtype != np.float32 or parameters.ndim != 1 or not np.isfinite(parameters).all():
+        raise CheckpointError(f"{path} holds parameters that are not finite float32 values")
+    if path.name != path_of(path.parent, meta["round"]).name:
+        raise CheckpointError(f"{path} says that it is of round {meta['round']}")
+    parameters.setflags(write=False)
+    return Checkpoint(parameters, outer, meta)
+
+
+def rounds_in(folder: Path) -> list[int]:
+    """Rounds with a checkpoint in the folder, in order."""
+    found = [_NAME.match(path.name) for path in folder.glob("ckpt-*.npz")]
+    return sorted(int(match.group(1)) for match in found if match)
+
+
+def newest_good(folder: Path) -> tuple[Checkpoint | None, list[str]]:
+    """The newest checkpoint that verifies, and a sentence for each bad one, which is set aside as `.bad`.
+
+    Raises CheckpointError when there are checkpoints and all are bad: never a silent start from scratch.
+    """
+    sentences: list[str] = []
+    for round_number in reversed(rounds_in(folder)):
+        path = path_of(folder, round_number)
+        try:
+            return read(path), sentences
+        except CheckpointError as error:
+            path.rename(path.with_suffix(".npz.bad"))
+            sentences.append(f"{error.sentence}; it is set aside as {path.name}.bad")
+    if sentences or any(folder.glob("*.bad")):
+        raise CheckpointError(
+            f"no checkpoint in {folder} can be used: {'; '.join(sentences) or 'all were set aside'}; restore a backup"
+        )
+    return None, sentences
+
+
+def prune(folder: Path, keep: set[int]) -> None:
+    """Delete all but the newest KEEP_NEWEST and those in `keep`; stale temporary files go too."""
+    rounds = rounds_in(folder)
+    for round_number in rounds[:-KEEP_NEWEST]:
+        if round_number not in keep:
+            path_of(folder, round_number).unlink(missing_ok=True)
+    for stale in folder.glob(".ckpt-*.tmp"):
+        stale.unlink(missing_ok=True)
+    sync_folder(folder)
+
+
+def seal(raw: bytes) -> bytes:
+    """The archive with its SHA-256 in the comment. `raw` ends in the comment with zeros for digits."""
+    assert raw.endswith(_SEAL + _ZEROS)
+    return raw[: -len(_ZEROS)] + hashlib.sha256(raw).hexdigest().encode()
+
+
+def _sealed(raw: bytes) -> bool:
+    at = len(raw) - len(_ZEROS)
+    if at < len(_SEAL) or raw[at - len(_SEAL) : at] != _SEAL:
+        return False
+    digest = hashlib.sha256(raw[:at])
+    digest.update(_ZEROS)
+    return raw[at:] == digest.hexdigest().encode()
+
+
+def _pack(checkpoint: Checkpoint) -> bytes:
+    buffer = io.BytesIO()
+    meta = np.frombuffer(json.dumps(checkpoint.meta, sort_keys=True).encode(), dtype=np.uint8)
+    outer = {f"outer_{name}": array for name, array in checkpoint.outer.items()}
+    np.savez(buffer, allow_pickle=False, parameters=checkpoint.parameters, meta=meta, **outer)
+    with zipfile.ZipFile(buffer, "a") as archive:
+        archive.comment = _SEAL + _ZEROS
+    return buffer.getvalue()

@@ -1,0 +1,175 @@
+"""The ROUTER that the console connects to: commands once each, events in order, files by SHA-256. For the loop only.
+
+A console that is slow or gone never holds the master up: sends do not block, and what was missed is sent as a snapshot.
+"""
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import zmq
+
+from services.common.errors import MaheError, ProtocolError
+from services.common.protocol.codec import Buffer, crc32, decode_from_console, encode
+from services.common.protocol.control import (
+    Alive,
+    Command,
+    ControlError,
+    FileChunk,
+    FilePull,
+    Reply,
+    Snapshot,
+    Subscribe,
+)
+from services.common.protocol.messages import Message
+from services.master.shell.bulletin import Bulletin
+
+REPLIES_KEPT = 1_000
+SUBSCRIBER_SILENT_MS = 10_000
+EVENTS_AT_ONCE = 200
+FRAMES_AT_ONCE = 64
+
+
+@dataclass
+class _Subscriber:
+    seq: int
+    heard_ms: int
+
+
+@dataclass
+class ControlPort:
+    """`perform` runs a command and returns its result, or None when the reply follows through `answer`."""
+
+    socket: "zmq.Socket[bytes]"
+    term: int
+    bulletin: Bulletin
+    perform: Callable[[str, Any], dict[str, Any] | None]
+    _subscribers: dict[bytes, _Subscriber] = field(default_factory=dict)
+    _replies: OrderedDict[str, list[Buffer]] = field(default_factory=OrderedDict)
+    _askers: dict[str, bytes] = field(default_factory=dict)
+    _files: dict[str, Path] = field(default_factory=dict)
+
+    def receive(self, now_ms: int) -> None:
+        """Take what has come."""
+        for _ in range(FRAMES_AT_ONCE):
+            try:
+                route, *frames = self.socket.recv_multipart(zmq.DONTWAIT)
+            except zmq.Again:
+                return
+            try:
+                message, _ = decode_from_console(frames)
+                self._take(route, message, now_ms)
+            except ProtocolError as error:
+                self._send(route, ControlError(code=error.code, text=error.sentence))
+
+    def answer(self, cmd_id: str, ok: bool, code: str, text: str, result: dict[str, Any]) -> None:
+        """Reply to a command, now and whenever it is sent again."""
+        frames = encode(Reply(cmd_id=cmd_id, ok=ok, code=code, text=text), json.dumps(result).encode())
+        self._replies[cmd_id] = frames
+        while len(self._replies) > REPLIES_KEPT:
+            self._replies.popitem(last=False)
+        route = self._askers.pop(cmd_id, None)
+        if route is not None:
+            self._send_frames(route, frames)
+
+    def offer(self, path: Path) -> dict[str, Any]:
+        """Let a file be pulled by its SHA-256 until it is pruned; returns its facts."""
+        raw = path.read_bytes()
+        digest = hashlib.sha256(raw).hexdigest()
+        self._files[digest] = path
+        return {"bytes": len(raw), "sha256": digest, "path": str(path.resolve())}
+
+    def flush(self, now_ms: int) -> None:
+        """Send each subscriber what is new."""
+        for route, subscriber in list(self._subscribers.items()):
+            if now_ms - subscriber.heard_ms > SUBSCRIBER_SILENT_MS:
+                del self._subscribers[route]
+                continue
+            events = self.bulletin.after(subscriber.seq)
+            if events is None:
+                self._snapshot(route, subscriber, now_ms)
+                continue
+            for event in events[:EVENTS_AT_ONCE]:
+                if not self._send(route, event):
+                    break
+                subscriber.seq = event.seq
+
+    def _take(self, route: bytes, message: Any, now_ms: int) -> None:
+        if isinstance(message, Subscribe):
+            self._subscribe(route, message, now_ms)
+        elif isinstance(message, FilePull):
+            self._file(route, message)
+        else:
+            self._command(route, message)
+
+    def _subscribe(self, route: bytes, message: Subscribe, now_ms: int) -> None:
+        subscriber = self._subscribers.get(route)
+        if subscriber is None:
+            subscriber = self._subscribers[route] = _Subscriber(message.after_seq, now_ms)
+            if message.term != self.term or self.bulletin.after(message.after_seq) is None:
+                self._snapshot(route, subscriber, now_ms)
+                return
+        subscriber.heard_ms = now_ms
+        if message.term != self.term:
+            self._snapshot(route, subscriber, now_ms)
+        elif subscriber.seq == self.bulletin.seq:
+            self._send(route, Alive(term=self.term, seq=self.bulletin.seq))
+
+    def _snapshot(self, route: bytes, subscriber: _Subscriber, now_ms: int) -> None:
+        body = json.dumps(self.bulletin.snapshot(now_ms)).encode()
+        seq = self.bulletin.seq
+        if self._send_frames(route, encode(Snapshot(term=self.term, seq=seq), body)):
+            subscriber.seq = seq
+
+    def _command(self, route: bytes, message: Command) -> None:
+        known = self._replies.get(message.cmd_id)
+        if known is not None:
+            self._send_frames(route, known)
+            return
+        again = message.cmd_id in self._askers
+        self._askers[message.cmd_id] = route
+        if again:
+            return
+        try:
+            result = self.perform(message.cmd_id, message.command)
+        except MaheError as error:
+            self.answer(message.cmd_id, False, error.code, error.sentence, {})
+            return
+        if result is not None:
+            self.answer(message.cmd_id, True, "OK", "", result)
+
+    def _file(self, route: bytes, message: FilePull) -> None:
+        path = self._files.get(message.sha256)
+        try:
+            if path is None:
+                raise FileNotFoundError
+            size = path.stat().st_size
+            with path.open("rb") as file:
+                for index in message.want:
+                    file.seek(index * message.chunk_bytes)
+                    part = file.read(message.chunk_bytes)
+                    chunk = FileChunk(sha256=message.sha256, index=index, total_bytes=size, crc32=crc32(part))
+                    self._send_frames(route, encode(chunk, part))
+        except OSError:
+            self._files.pop(message.sha256, None)
+            text = "this checkpoint is not kept any more; list the checkpoints again"
+            self._send(route, ControlError(code="FILE_GONE", text=text))
+
+    def _send(self, route: bytes, message: Message) -> bool:
+        return self._send_frames(route, encode(message))
+
+    def _send_frames(self, route: bytes, frames: list[Buffer]) -> bool:
+        try:
+            self.socket.send_multipart([route, *frames], zmq.DONTWAIT)
+        except zmq.Again:
+            return False
+        except zmq.ZMQError as error:
+            if error.errno != zmq.EHOSTUNREACH:
+                raise
+            self._subscribers.pop(route, None)
+            return False
+        return True

@@ -1,0 +1,76 @@
+"""Snapshots on their way out: what a worker asks for is its credit; at most DOWNLOADS_SERVED_MAX are served at a time.
+
+Sends views of one read-only array, so any number of workers shares one copy. Used by the loop only.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from services.common.protocol.codec import crc32
+from services.common.protocol.limits import DOWNLOADS_SERVED_MAX
+from services.common.protocol.messages import Chunk, Error, Pull, ToWorker
+from services.master.shell.aggregation import Snapshot
+
+IDLE_MS = 5_000  # a download that asks for nothing in this time gives its place away
+
+
+class Downloads:
+    """`send` puts a message and its payload into a worker's outbox."""
+
+    def __init__(self, term: int, chunk_bytes: int, send: Callable[[str, ToWorker, memoryview | None], None]) -> None:
+        self._term, self._chunk_bytes, self._send = term, chunk_bytes, send
+        self._snapshot: Snapshot | None = None
+        self._served: dict[str, int] = {}  # worker -> when it last asked
+        self._waiting: OrderedDict[str, Pull] = OrderedDict()
+
+    def publish(self, snapshot: Snapshot) -> None:
+        """This version, and no other, may be pulled from now on."""
+        self._snapshot = snapshot
+
+    def pull(self, worker: str, message: Pull, now_ms: int) -> None:
+        """Send the wanted chunks, now or when a place is free."""
+        if worker not in self._served and len(self._served) >= DOWNLOADS_SERVED_MAX:
+            self._waiting[worker] = message
+            return
+        self._serve(worker, message, now_ms)
+
+    def tick(self, now_ms: int) -> None:
+        """Free the places of those that fell silent."""
+        for worker in [one for one, asked_ms in self._served.items() if now_ms - asked_ms > IDLE_MS]:
+            del self._served[worker]
+        self._fill(now_ms)
+
+    def _fill(self, now_ms: int) -> None:
+        while self._waiting and len(self._served) < DOWNLOADS_SERVED_MAX:
+            worker, message = self._waiting.popitem(last=False)
+            self._serve(worker, message, now_ms)
+
+    def _serve(self, worker: str, message: Pull, now_ms: int) -> None:
+        snapshot = self._snapshot
+        if snapshot is None or (snapshot.run, snapshot.version) != (message.run, message.version):
+            text = f"version {message.version} of run {message.run} is not served any more; a newer task follows"
+            self._send(worker, Error(code="SNAPSHOT_GONE", text=text), None)
+            return
+        whole = snapshot.parameters.data.cast("B")
+        count = -(-len(whole) // self._chunk_bytes)
+        self._served[worker] = now_ms
+        for index in message.want:
+            if index >= count:
+                text = f"field want has chunk {index}, allowed are 0 to {count - 1}"
+                self._send(worker, Error(code="BAD_FIELD", text=text), None)
+                continue
+            part = whole[index * self._chunk_bytes : (index + 1) * self._chunk_bytes]
+            chunk = Chunk(
+                term=self._term,
+                run=snapshot.run,
+                version=snapshot.version,
+                index=index,
+                count=count,
+                total_bytes=len(whole),
+                digest=snapshot.digest,
+                crc32=crc32(part),
+            )
+            self._send(worker, chunk, part)
+            if index == count - 1:
+                self._served.pop(worker, None)
+        self._fill(now_ms)

@@ -1,0 +1,126 @@
+"""One function for each of the coordinator's commands: what the shell does about it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from services.master.core import commands as c
+from services.master.core.events import Event
+from services.master.shell.admission import Admission
+from services.master.shell.aggregation import Aggregation
+from services.master.shell.bulletin import Bulletin
+from services.master.shell.checkpoints import path_of
+from services.master.shell.control_port import ControlPort
+from services.master.shell.evaluation import Evaluation
+from services.master.shell.operator import Operator
+from services.master.shell.uploads import Uploads
+from services.master.shell.worker_port import WorkerPort
+
+
+@dataclass
+class Effects:
+    """The parts that commands act on. `apply` returns events that are already known (a skipped evaluation)."""
+
+    workers: WorkerPort
+    control: ControlPort
+    uploads: Uploads
+    aggregation: Aggregation
+    evaluation: Evaluation
+    admission: Admission
+    bulletin: Bulletin
+    operator: Operator
+
+    def apply(self, command: c.Command, now_ms: int) -> list[Event]:
+        """Do one command."""
+        return _TABLE[type(command)](self, command, now_ms) or []
+
+
+def _send(on: Effects, command: c.Send, now_ms: int) -> None:
+    on.workers.send(command.worker, command.message)
+
+
+def _prepare_run(on: Effects, command: c.PrepareRun, now_ms: int) -> None:
+    on.aggregation.do(lambda desk: desk.prepare(command))
+
+
+def _save_run(on: Effects, command: c.SaveRun, now_ms: int) -> None:
+    on.aggregation.do(lambda desk: desk.save_run(command))
+
+
+def _save_assignment(on: Effects, command: c.SaveAssignment, now_ms: int) -> None:
+    on.aggregation.do(lambda desk: desk.save_assignment(command))
+
+
+def _stage(on: Effects, command: c.Stage, now_ms: int) -> None:
+    on.uploads.begin(command.worker, command.begin, now_ms)
+
+
+def _fold(on: Effects, command: c.Fold, now_ms: int) -> None:
+    on.aggregation.do(lambda desk: desk.fold(command))
+
+
+def _drop_staged(on: Effects, command: c.DropStaged, now_ms: int) -> None:
+    on.aggregation.do(lambda desk: desk.drop_staged(command))
+
+
+def _drop_round(on: Effects, command: c.DropRound, now_ms: int) -> None:
+    on.uploads.drop_round(command.run, command.round, now_ms)
+    on.aggregation.do(lambda desk: desk.drop_round(command))
+
+
+def _aggregate(on: Effects, command: c.Aggregate, now_ms: int) -> None:
+    on.aggregation.do(lambda desk: desk.aggregate(command))
+
+
+def _write_checkpoint(on: Effects, command: c.WriteCheckpoint, now_ms: int) -> None:
+    on.aggregation.do(lambda desk: desk.write_checkpoint(command))
+
+
+def _save_round(on: Effects, command: c.SaveRound, now_ms: int) -> None:
+    on.aggregation.do(lambda desk: desk.save_round(command))
+
+
+def _evaluate(on: Effects, command: c.Evaluate, now_ms: int) -> list[Event]:
+    run = on.bulletin.coordinator.state.run
+    if run is None or run.id != command.run:
+        return []
+    path = path_of(on.operator.run_folder(command.run), command.version)
+    return on.evaluation.ask(command.run, command.version, path, run.data, run.spec.model)
+
+
+def _mark_best(on: Effects, command: c.MarkBest, now_ms: int) -> None:
+    on.aggregation.do(lambda desk: desk.mark_best(command.run, command.version))
+
+
+def _revoke_worker(on: Effects, command: c.RevokeWorker, now_ms: int) -> None:
+    on.workers.flush()
+    on.admission.revoke_worker(command.worker)
+    on.workers.forget(command.worker)
+
+
+def _answer(on: Effects, command: c.Answer, now_ms: int) -> None:
+    on.control.answer(command.cmd_id, command.ok, command.code, command.text, command.result)
+
+
+def _report(on: Effects, command: c.Report, now_ms: int) -> None:
+    on.bulletin.post(command.kind, command.text, command.data)
+
+
+_TABLE: dict[type, Callable[[Effects, Any, int], list[Event] | None]] = {
+    c.Send: _send,
+    c.PrepareRun: _prepare_run,
+    c.SaveRun: _save_run,
+    c.SaveAssignment: _save_assignment,
+    c.Stage: _stage,
+    c.Fold: _fold,
+    c.DropStaged: _drop_staged,
+    c.DropRound: _drop_round,
+    c.Aggregate: _aggregate,
+    c.WriteCheckpoint: _write_checkpoint,
+    c.SaveRound: _save_round,
+    c.Evaluate: _evaluate,
+    c.MarkBest: _mark_best,
+    c.RevokeWorker: _revoke_worker,
+    c.Answer: _answer,
+    c.Report: _report,
+}

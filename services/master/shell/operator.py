@@ -1,0 +1,147 @@
+"""The operator's commands: checked here, decided by the coordinator where they touch the run, else answered at once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from services.common.errors import MaheError, ProtocolError
+from services.common.learning import build_inner, build_model, build_outer, catalog
+from services.common.protocol import control
+from services.common.protocol.messages import RunSpec
+from services.master.core import events
+from services.master.core.coordinator import Coordinator
+from services.master.core.events import Event
+from services.master.core.state import ACTIVE
+from services.master.shell import checkpoints
+from services.master.shell.admission import LOCAL_LABEL, Admission
+from services.master.shell.bulletin import Bulletin
+from services.master.shell.store import Store, wall_ms
+
+
+@dataclass
+class Operator:
+    """`step` feeds the coordinator; `offer` makes a file available for download and returns its facts."""
+
+    folder: Path
+    store: Store
+    admission: Admission
+    bulletin: Bulletin
+    coordinator: Coordinator
+    endpoints: Callable[[], list[str]]
+    step: Callable[[Event], None]
+    offer: Callable[[Path], dict[str, Any]]
+
+    def run_folder(self, run: str) -> Path:
+        """Where a run's checkpoints lie; ids are made here and never hold a separator."""
+        return self.folder / "runs" / run
+
+    def perform(self, cmd_id: str, command: Any) -> dict[str, Any] | None:
+        """The result, or None when the coordinator answers. Raises MaheError with a code."""
+        if isinstance(command, control.CreateRun):
+            self._create_run(cmd_id, command.spec)
+            return None
+        if isinstance(command, control.PauseRun):
+            self.step(events.PauseRun(cmd_id, self._known(command.run)))
+            return None
+        if isinstance(command, control.ResumeRun):
+            self.step(events.ResumeRun(cmd_id, self._known(command.run)))
+            return None
+        if isinstance(command, control.StopRun):
+            self.step(events.StopRun(cmd_id, self._known(command.run)))
+            return None
+        if isinstance(command, control.RemoveWorker):
+            if command.worker not in self.admission.names():
+                raise ProtocolError(f"worker {command.worker} is not enrolled", code="WORKER_UNKNOWN")
+            self.step(events.RemoveWorker(cmd_id, command.worker))
+            return None
+        return self._look_up(command)
+
+    def _look_up(self, command: Any) -> dict[str, Any]:
+        if isinstance(command, control.ListRuns):
+            return {"items": self.store.runs(command.limit, command.before)}
+        if isinstance(command, control.ListRounds):
+            items = self.store.rounds(self._known(command.run), command.after, command.limit)
+            return {"items": items, "next": items[-1]["round"] if len(items) == command.limit else None}
+        if isinstance(command, control.ListCheckpoints):
+            return {"items": self._checkpoints(self._known(command.run))}
+        if isinstance(command, control.ListDatasets):
+            return {"items": catalog()}
+        if isinstance(command, control.CreateJoinString):
+            return self._create_join(command)
+        if isinstance(command, control.RevokeJoinString):
+            if not self.admission.revoke_join(command.id):
+                raise ProtocolError(f"join string {command.id} is not there", code="JOIN_UNKNOWN")
+            return {"id": command.id}
+        assert isinstance(command, control.ListJoinStrings)
+        return {"items": [_join_view(*row) for row in self.store.joins()]}
+
+    def _create_run(self, cmd_id: str, spec: RunSpec) -> None:
+        _check_spec(spec)
+        if self.coordinator.state.phase in ACTIVE:
+            self.step(events.CreateRun(cmd_id, "none", spec))  # refused by the table, with the reason
+            return
+        number = self.store.runs_made() + 1
+        run = f"{spec.dataset.removeprefix('builtin:').replace('_', '-').replace(':', '-')}-{number}"
+        self.store.add_run(run, number, spec.model_dump(mode="json"), "WAITING", "created")
+        self.bulletin.start_run(wall_ms(), [])
+        self.step(events.CreateRun(cmd_id, run, spec))
+
+    def _known(self, run: str) -> str:
+        if not any(row["id"] == run for row in self.store.runs(limit=500)):
+            raise ProtocolError(f"run {run} does not exist; see GET /api/v1/runs", code="RUN_UNKNOWN")
+        return run
+
+    def _checkpoints(self, run: str) -> list[dict[str, Any]]:
+        folder = self.run_folder(run)
+        rows = [row for row in self.store.rounds_newest(run, 1_000_000) if row["eval_loss"] is not None]
+        best = min(rows, key=lambda row: (row["eval_loss"], row["round"]))["round"] if rows else None
+        items = []
+        for round_number in checkpoints.rounds_in(folder):
+            try:
+                facts = self.offer(checkpoints.path_of(folder, round_number))
+            except OSError:
+                continue  # pruned in this moment
+            items.append({"round": round_number, "best": round_number == best, **facts})
+        return items
+
+    def _create_join(self, command: control.CreateJoinString) -> dict[str, Any]:
+        endpoints = self.endpoints()
+        join, text = self.admission.add_join(command.label, endpoints, command.expires_s, command.uses)
+        return {
+            "id": join,
+            "join_string": text,
+            "endpoints": endpoints,
+            "expires_at_ms": wall_ms() + 1000 * command.expires_s,
+            "uses": command.uses,
+        }
+
+
+def _check_spec(spec: RunSpec) -> None:
+    """Names and values of data set, model and optimizers; raises ProtocolError BAD_SPEC naming the field."""
+    names = [entry["name"] for entry in catalog()]
+    plain = spec.dataset.removeprefix("builtin:")
+    entry = next((one for one in catalog() if one["name"] == plain), None)
+    if entry is None:
+        raise ProtocolError(f"field dataset is {spec.dataset!r}, allowed are {', '.join(names)}", code="BAD_SPEC")
+    try:
+        model = build_model(spec.model, entry["dimensions"], entry["classes"])
+        build_inner(spec.inner, model.n_parameters)
+        build_outer(spec.outer)
+    except MaheError as error:
+        raise ProtocolError(error.sentence, code="BAD_SPEC") from None
+
+
+def _join_view(
+    join: int, label: str, secret: bytes, created_ms: int, expires_ms: int | None, uses_left: int | None
+) -> dict[str, Any]:
+    expired = expires_ms is not None and wall_ms() > expires_ms
+    return {
+        "id": join,
+        "label": label,
+        "local": label == LOCAL_LABEL,
+        "created_at_ms": created_ms,
+        "expires_at_ms": expires_ms,
+        "uses_left": uses_left,
+        "state": "expired" if expired else "used up" if uses_left == 0 else "valid",
+    }

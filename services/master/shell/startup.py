@@ -1,0 +1,193 @@
+"""Opening the master's doors: lock, keys, sockets, ZAP; and finding the run that was going on."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import zmq
+from zmq.auth.thread import ThreadAuthenticator
+from zmq.utils.monitor import recv_monitor_message
+
+from services.common.errors import SettingsError
+from services.common.host.files import FolderLock, make_folder, write_durably
+from services.common.protocol.limits import (
+    CURVE_DOMAIN_CONSOLE,
+    CURVE_DOMAIN_WORKERS,
+    LIBZMQ_MIN,
+    ROUTER_OPTIONS,
+    WORKERS_MAX,
+)
+from services.common.protocol.messages import RunSpec
+from services.master.core.recovery import Saved
+from services.master.core.state import Evaluation, RunPhase
+from services.master.settings import MasterSettings
+from services.master.shell import checkpoints
+from services.master.shell.admission import Admission
+from services.master.shell.checkpoints import Checkpoint
+from services.master.shell.keys import MasterKeys
+from services.master.shell.store import Store
+
+FAREWELL_MS = 500  # for the last words to workers
+FILES_MIN = 4 * WORKERS_MAX + 256
+ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared with, never a default here
+
+
+def check_zeromq() -> None:
+    """Refuse a ZeroMQ without CURVE or with known holes."""
+    if not zmq.has("curve") or zmq.zmq_version_info() < LIBZMQ_MIN:
+        wanted = ".".join(map(str, LIBZMQ_MIN))
+        raise SettingsError(
+            f"libzmq {zmq.zmq_version()} is too old or lacks CURVE, needed is {wanted}; run `make setup` again",
+            code="ZEROMQ_TOO_OLD",
+        )
+
+
+def lock_data(folder: Path) -> FolderLock:
+    """The data folder, made and locked for this process; raises SettingsError when another master has it."""
+    lock = FolderLock(make_folder(folder))
+    if not lock.acquire():
+        raise SettingsError(
+            f"another master uses the data folder {folder}; stop it, or give another with MAHE_MASTER_DATA",
+            code="DATA_DIR_LOCKED",
+        )
+    return lock
+
+
+@dataclass
+class Doors:
+    """The two ROUTERs, their authenticator, and the monitor that tells of failed handshakes."""
+
+    context: "zmq.Context[zmq.Socket[bytes]]"
+    authenticator: ThreadAuthenticator
+    workers: "zmq.Socket[bytes]"
+    control: "zmq.Socket[bytes]"
+    monitor: "zmq.Socket[bytes]"
+    worker_port: int
+    control_port: int
+
+    def failed_handshakes(self) -> list[str]:
+        """What the monitor has seen since it was last read: strangers that did not get in."""
+        seen = []
+        while self.monitor.poll(0):
+            event = recv_monitor_message(self.monitor)
+            if event["event"] == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+                seen.append("something on the worker port does not speak MAHE's protocol")
+            elif event["event"] == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+                seen.append("a connection to the worker port ended before its handshake was done")
+        return seen
+
+    def close(self) -> None:
+        """Sockets first, then the authenticator, then the context."""
+        self.workers.disable_monitor()
+        self.monitor.close(linger=0)
+        self.workers.close(linger=FAREWELL_MS)
+        self.control.close(linger=0)
+        self.authenticator.stop()
+        self.context.destroy(linger=0)
+
+
+def open_doors(settings: MasterSettings, keys: MasterKeys, admission: Admission) -> Doors:
+    """Authenticator first, then bind; raises SettingsError when a port is in use."""
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=2)
+    context.setsockopt(zmq.MAX_SOCKETS, 4096)
+    authenticator = ThreadAuthenticator(context)
+    authenticator.start()
+    for domain in (CURVE_DOMAIN_WORKERS, CURVE_DOMAIN_CONSOLE):
+        authenticator.configure_curve_callback(domain=domain, credentials_provider=admission)
+    try:
+        workers = _router(context, keys, CURVE_DOMAIN_WORKERS)
+        monitor = workers.get_monitor_socket(zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL)
+        worker_port = _bind(workers, settings.bind, settings.port, "MAHE_MASTER_PORT")
+        console = _router(context, keys, CURVE_DOMAIN_CONSOLE)
+        control_port = _bind(console, settings.control_bind, settings.control_port, "MAHE_MASTER_CONTROL_PORT")
+    except SettingsError:
+        authenticator.stop()
+        context.destroy(linger=0)
+        raise
+    return Doors(context, authenticator, workers, console, monitor, worker_port, control_port)
+
+
+def write_control_file(folder: Path, doors: Doors, settings: MasterSettings, keys: MasterKeys) -> None:
+    """What a console needs, in one private file; written only when the doors are open."""
+    folder.mkdir(parents=True, exist_ok=True)
+    host = "127.0.0.1" if settings.control_bind == ANY_ADDRESS else settings.control_bind
+    facts = {
+        "endpoint": f"tcp://{host}:{doors.control_port}",
+        "server_key": keys.public.decode(),
+        "secret": keys.console_secret,
+    }
+    write_durably(folder / "control.json", json.dumps(facts).encode(), private=True)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The run that was current when the master ended: for the coordinator, for the aggregation thread, for the page."""
+
+    saved: Saved
+    checkpoint: Checkpoint
+    created_ms: int
+    rows: list[dict[str, Any]]
+
+
+def find_run(store: Store, folder: Path, names: dict[str, str]) -> tuple[Found | None, list[str]]:
+    """The newest run with its newest good checkpoint, and sentences for the log. Repairs a lost row from the meta."""
+    runs = store.runs(limit=1)
+    if not runs:
+        return None, []
+    row = runs[0]
+    checkpoint, sentences = checkpoints.newest_good(folder / "runs" / row["id"])
+    if checkpoint is None:
+        store.save_run(row["id"], "FAILED", "the master ended before version 0 was written", finished=False)
+        return None, [f"run {row['id']} had no version yet; start it again"]
+    meta = checkpoint.meta
+    rows = store.rounds_newest(row["id"], 1000)
+    if meta["row"] is not None and (not rows or rows[-1]["round"] < meta["round"]):
+        store.save_round(row["id"], meta["row"])
+        rows = store.rounds_newest(row["id"], 1000)
+        sentences.append(f"the row of round {meta['round']} was repaired from its checkpoint")
+    measured = [Evaluation(one["round"], one["eval_loss"], one["eval_accuracy"]) for one in rows if one["eval_loss"]]
+    spec = RunSpec.model_validate_json(json.dumps(row["spec"]))
+    ended = meta["version"] >= spec.rounds
+    phase = RunPhase.STOPPED if ended else RunPhase(row["phase"])
+    reason = f"finished: all {spec.rounds} rounds are closed" if ended else row["reason"]
+    saved = Saved(
+        run=row["id"],
+        spec=spec,
+        phase=phase,
+        reason=reason,
+        n_parameters=len(checkpoint.parameters),
+        meta=meta,
+        table=store.assignment(row["id"], meta["version"] + 1),
+        names=names,
+        last_eval=measured[-1] if measured else None,
+        best_eval=min(measured, key=lambda one: (one.loss, one.version)) if measured else None,
+    )
+    return Found(saved, checkpoint, row["created_at_ms"], rows), sentences
+
+
+def _router(context: "zmq.Context[zmq.Socket[bytes]]", keys: MasterKeys, domain: str) -> "zmq.Socket[bytes]":
+    socket = context.socket(zmq.ROUTER)
+    for name, value in ROUTER_OPTIONS.items():
+        socket.setsockopt(getattr(zmq, name), value)
+    socket.setsockopt(zmq.ZAP_DOMAIN, domain.encode())
+    socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
+    socket.curve_server = True
+    socket.curve_publickey, socket.curve_secretkey = keys.public, keys.secret
+    return socket
+
+
+def _bind(socket: "zmq.Socket[bytes]", address: str, port: int, option: str) -> int:
+    """Bind and return the real port."""
+    if ":" in address:
+        socket.setsockopt(zmq.IPV6, 1)
+        address = f"[{address.strip('[]')}]"
+    try:
+        socket.bind(f"tcp://{address}:{port or '*'}")
+    except zmq.ZMQError as error:
+        raise SettingsError(
+            f"port {port} on {address} cannot be used ({error.strerror}); another program has it, or another master "
+            f"runs: stop it, or set {option}",
+            code="PORT_IN_USE",
+        ) from None
+    return int(socket.getsockopt_string(zmq.LAST_ENDPOINT).rsplit(":", 1)[1])

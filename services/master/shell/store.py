@@ -1,0 +1,186 @@
+"""The SQLite store: who is enrolled, which join secrets stand, runs, assignment tables, rounds, the log.
+
+Checkpoints are the commit points; rows of rounds follow them and are repaired from their meta. WAL, synchronous=FULL.
+One `Store` belongs to one thread; two threads open two.
+"""
+
+import json
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+from services.common.errors import CheckpointError
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS workers (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, public_key TEXT UNIQUE NOT NULL, enrolled_ms INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS joins (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, label TEXT NOT NULL, secret BLOB NOT NULL, created_ms INTEGER NOT NULL,
+    expires_ms INTEGER, uses_left INTEGER);
+CREATE TABLE IF NOT EXISTS runs (
+    id TEXT PRIMARY KEY, number INTEGER UNIQUE NOT NULL, spec TEXT NOT NULL, phase TEXT NOT NULL,
+    reason TEXT NOT NULL, finished INTEGER NOT NULL, created_ms INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS assignments (run TEXT NOT NULL, round INTEGER NOT NULL, attempt INTEGER NOT NULL,
+    body TEXT NOT NULL, PRIMARY KEY (run, round));
+CREATE TABLE IF NOT EXISTS rounds (run TEXT NOT NULL, round INTEGER NOT NULL, row TEXT NOT NULL,
+    PRIMARY KEY (run, round));
+CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, kind TEXT NOT NULL,
+    text TEXT NOT NULL);
+"""
+EVENTS_KEPT = 100_000
+
+
+def wall_ms() -> int:
+    """Wall clock in ms since the Unix epoch: for display and expiry only."""
+    return time.time_ns() // 1_000_000
+
+
+class Store:
+    """One connection. Every write is one durable transaction; a full or broken disk raises CheckpointError."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "master.sqlite"
+        self._db = sqlite3.connect(self._path, isolation_level=None)
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=FULL")
+        self._db.execute("PRAGMA busy_timeout=5000")
+        self._db.executescript(_SCHEMA)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._db.close()
+
+    def next_term(self) -> int:
+        """Count this start of the master; the number is the term."""
+        self._write(
+            "INSERT INTO meta VALUES ('term', '1') ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
+        )
+        return int(self._one("SELECT value FROM meta WHERE key = 'term'")[0])
+
+    # workers
+
+    def enrol(self, worker: str, name: str, public_key: str, join: int) -> None:
+        """Admit a worker's own key and take one use from the join secret, in one transaction."""
+        self._write("BEGIN IMMEDIATE")
+        self._write("INSERT INTO workers VALUES (?, ?, ?, ?)", worker, name, public_key, wall_ms())
+        self._write("UPDATE joins SET uses_left = uses_left - 1 WHERE id = ? AND uses_left IS NOT NULL", join)
+        self._write("COMMIT")
+
+    def revoke(self, worker: str) -> None:
+        """Forget a worker's key."""
+        self._write("DELETE FROM workers WHERE id = ?", worker)
+
+    def workers(self) -> list[tuple[str, str, str]]:
+        """(id, name, public key) of each enrolled worker."""
+        return list(self._db.execute("SELECT id, name, public_key FROM workers ORDER BY id"))
+
+    # join secrets
+
+    def add_join(self, label: str, secret: bytes, expires_ms: int | None, uses: int | None) -> int:
+        """Keep a join secret; None: no end."""
+        cursor = self._write(
+            "INSERT INTO joins (label, secret, created_ms, expires_ms, uses_left) VALUES (?, ?, ?, ?, ?)",
+            label,
+            secret,
+            wall_ms(),
+            expires_ms,
+            uses,
+        )
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def joins(self) -> list[tuple[int, str, bytes, int, int | None, int | None]]:
+        """(id, label, secret, created_ms, expires_ms, uses_left) of each join secret that was not revoked."""
+        return list(
+            self._db.execute("SELECT id, label, secret, created_ms, expires_ms, uses_left FROM joins ORDER BY id")
+        )
+
+    def revoke_join(self, join: int) -> bool:
+        """Forget a join secret; False when there is none."""
+        return self._write("DELETE FROM joins WHERE id = ?", join).rowcount == 1
+
+    # runs
+
+    def add_run(self, run: str, number: int, spec: dict[str, Any], phase: str, reason: str) -> None:
+        """A new run's row."""
+        self._write(
+            "INSERT INTO runs VALUES (?, ?, ?, ?, ?, 0, ?)", run, number, json.dumps(spec), phase, reason, wall_ms()
+        )
+
+    def save_run(self, run: str, phase: str, reason: str, finished: bool) -> None:
+        """A run's phase."""
+        self._write(
+            "UPDATE runs SET phase = ?, reason = ?, finished = ? WHERE id = ?", phase, reason, int(finished), run
+        )
+
+    def runs(self, limit: int, before: int | None = None) -> list[dict[str, Any]]:
+        """Runs, newest first."""
+        rows = self._db.execute(
+            "SELECT id, number, spec, phase, reason, finished, created_ms FROM runs WHERE number < ? "
+            "ORDER BY number DESC LIMIT ?",
+            (2**53 if before is None else before, limit),
+        )
+        names = ("id", "number", "spec", "phase", "reason", "finished", "created_at_ms")
+        runs = [dict(zip(names, row, strict=True)) for row in rows]
+        return [{**run, "spec": json.loads(run["spec"]), "finished": bool(run["finished"])} for run in runs]
+
+    def runs_made(self) -> int:
+        """How many runs there have been."""
+        return int(self._one("SELECT COALESCE(MAX(number), 0) FROM runs")[0])
+
+    # rounds
+
+    def save_assignment(self, run: str, table: dict[str, Any]) -> None:
+        """The open round's table; earlier ones of the run are over and forgotten."""
+        self._write("BEGIN IMMEDIATE")
+        self._write("DELETE FROM assignments WHERE run = ?", run)
+        self._write(
+            "INSERT INTO assignments VALUES (?, ?, ?, ?)", run, table["round"], table["attempt"], json.dumps(table)
+        )
+        self._write("COMMIT")
+
+    def assignment(self, run: str, round_number: int) -> dict[str, Any] | None:
+        """The table of this round, if it was ever opened."""
+        row = self._db.execute(
+            "SELECT body FROM assignments WHERE run = ? AND round = ?", (run, round_number)
+        ).fetchone()
+        return None if row is None else dict(json.loads(row[0]))
+
+    def save_round(self, run: str, row: dict[str, Any]) -> None:
+        """A closed round's row, written again when its evaluation is known."""
+        self._write("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?)", run, row["round"], json.dumps(row))
+
+    def rounds(self, run: str, after: int, limit: int) -> list[dict[str, Any]]:
+        """Closed rounds in order."""
+        rows = self._db.execute(
+            "SELECT row FROM rounds WHERE run = ? AND round > ? ORDER BY round LIMIT ?", (run, after, limit)
+        )
+        return [json.loads(row[0]) for row in rows]
+
+    def rounds_newest(self, run: str, limit: int) -> list[dict[str, Any]]:
+        """The last closed rounds, in order."""
+        rows = self._db.execute("SELECT row FROM rounds WHERE run = ? ORDER BY round DESC LIMIT ?", (run, limit))
+        return [json.loads(row[0]) for row in rows][::-1]
+
+    # the log
+
+    def add_events(self, events: list[tuple[int, str, str]]) -> None:
+        """(time_ms, kind, text) lines; the oldest beyond EVENTS_KEPT go."""
+        self._write("BEGIN IMMEDIATE")
+        self._db.executemany("INSERT INTO events (time_ms, kind, text) VALUES (?, ?, ?)", events)
+        self._write("DELETE FROM events WHERE id <= (SELECT MAX(id) FROM events) - ?", EVENTS_KEPT)
+        self._write("COMMIT")
+
+    def _one(self, sql: str) -> tuple[Any, ...]:
+        row: tuple[Any, ...] = self._db.execute(sql).fetchone()
+        return row
+
+    def _write(self, sql: str, *values: object) -> sqlite3.Cursor:
+        try:
+            return self._db.execute(sql, values)
+        except sqlite3.OperationalError as error:
+            if self._db.in_transaction:
+                self._db.rollback()
+            raise CheckpointError(f"the store {self._path} cannot be written: {error}; free the disk") from None

@@ -1,0 +1,139 @@
+"""Deltas on their way in: few places, credits, chunks at their offset, resumed by what is missing. For the loop only.
+
+A delta is staged whole before anything looks at it: nothing half received ever touches an accumulator.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from services.common.errors import ProtocolError
+from services.common.protocol.codec import Buffer
+from services.common.protocol.limits import UPLOAD_STALL_BYTES, UPLOAD_STALL_MS, UPLOADS_STAGED_MAX, WINDOW_CHUNKS
+from services.common.protocol.messages import Credit, DeltaBegin, DeltaChunk, DeltaCommit, TaskRef, ToWorker
+
+WAIT_MS = 2_000
+
+
+@dataclass
+class _Upload:
+    worker: str
+    begin: DeltaBegin
+    array: npt.NDArray[np.float32]
+    missing: set[int]
+    next_chunk: int = 0
+    since_ms: int = 0
+    bytes_since: int = 0
+
+    @property
+    def view(self) -> memoryview:
+        return self.array.data.cast("B")
+
+    def ask(self, count: int) -> list[int]:
+        """The next chunks to credit, in order; each is asked once until the worker begins again."""
+        want: list[int] = []
+        while len(want) < count and self.next_chunk < self.begin.chunks:
+            if self.next_chunk in self.missing:
+                want.append(self.next_chunk)
+            self.next_chunk += 1
+        return want
+
+
+@dataclass
+class Uploads:
+    """`checked` gets each complete delta; `send` puts a message into a worker's outbox."""
+
+    term: int
+    send: Callable[[str, ToWorker], None]
+    complete: Callable[[str, TaskRef, npt.NDArray[np.float32], str], None]
+    _active: dict[str, _Upload] = field(default_factory=dict)  # by lease
+    _waiting: deque[_Upload] = field(default_factory=deque)
+
+    def begin(self, worker: str, begin: DeltaBegin, now_ms: int) -> None:
+        """An admitted delta: give it a place, or say wait. The same delta again goes on where it stood."""
+        lease = begin.ref.lease
+        known = self._active.pop(lease, None) or self._take_waiting(lease)
+        if known is not None and known.begin.digest == begin.digest and known.begin.chunk_bytes == begin.chunk_bytes:
+            upload = known
+        else:
+            array = np.empty(begin.bytes // 4, dtype=np.float32)
+            upload = _Upload(worker, begin, array, set(range(begin.chunks)))
+        upload.next_chunk = 0
+        if len(self._active) < UPLOADS_STAGED_MAX:
+            self._start(upload, now_ms)
+        else:
+            self._waiting.append(upload)
+            self.send(worker, Credit(term=self.term, ref=begin.ref, want=[], wait_ms=WAIT_MS))
+
+    def chunk(self, worker: str, message: DeltaChunk, payload: Buffer, now_ms: int) -> None:
+        """One chunk; a duplicate has no effect. Raises ProtocolError when it does not fit what was announced."""
+        upload = self._active.get(message.ref.lease)
+        if upload is None or upload.worker != worker:
+            return
+        size = upload.begin.chunk_bytes
+        offset = message.index * size
+        expected = min(size, upload.begin.bytes - offset)
+        if message.index >= upload.begin.chunks or len(payload) != expected:
+            raise ProtocolError(
+                f"chunk {message.index} of {len(payload)} bytes, announced were {upload.begin.chunks} chunks of {size}",
+                code="DELTA_CHUNK",
+            )
+        upload.view[offset : offset + expected] = payload
+        upload.missing.discard(message.index)
+        upload.bytes_since += expected
+        if want := upload.ask(1):
+            self.send(worker, Credit(term=self.term, ref=message.ref, want=want))
+
+    def commit(self, worker: str, message: DeltaCommit, now_ms: int) -> None:
+        """All sent, says the worker: hand it on, or ask for what is missing."""
+        upload = self._active.get(message.ref.lease)
+        if upload is None or upload.worker != worker:
+            return
+        if upload.missing:
+            upload.next_chunk = 0
+            self.send(worker, Credit(term=self.term, ref=message.ref, want=upload.ask(WINDOW_CHUNKS)))
+            return
+        del self._active[message.ref.lease]
+        self.complete(worker, message.ref, upload.array, upload.begin.digest)
+        self._next(now_ms)
+
+    def tick(self, now_ms: int) -> None:
+        """An upload that hardly moves gives its place away while others wait; what it sent is kept."""
+        for lease, upload in list(self._active.items()):
+            if now_ms - upload.since_ms < UPLOAD_STALL_MS:
+                continue
+            if upload.bytes_since < UPLOAD_STALL_BYTES and self._waiting:
+                del self._active[lease]
+                self._waiting.append(upload)
+                self.send(upload.worker, Credit(term=self.term, ref=upload.begin.ref, want=[], wait_ms=WAIT_MS))
+                self._next(now_ms)
+            upload.since_ms, upload.bytes_since = now_ms, 0
+
+    def drop_round(self, run: str, round_number: int, now_ms: int) -> None:
+        """Forget everything staged for a round."""
+        self._drop(lambda ref: (ref.run, ref.round) == (run, round_number), now_ms)
+
+    def _drop(self, gone: Callable[[TaskRef], bool], now_ms: int) -> None:
+        self._active = {lease: one for lease, one in self._active.items() if not gone(one.begin.ref)}
+        self._waiting = deque(one for one in self._waiting if not gone(one.begin.ref))
+        self._next(now_ms)
+
+    def _start(self, upload: _Upload, now_ms: int) -> None:
+        upload.next_chunk, upload.since_ms, upload.bytes_since = 0, now_ms, 0
+        self._active[upload.begin.ref.lease] = upload
+        want = upload.ask(WINDOW_CHUNKS)
+        self.send(upload.worker, Credit(term=self.term, ref=upload.begin.ref, want=want))
+
+    def _next(self, now_ms: int) -> None:
+        while self._waiting and len(self._active) < UPLOADS_STAGED_MAX:
+            self._start(self._waiting.popleft(), now_ms)
+
+    def _take_waiting(self, lease: str) -> _Upload | None:
+        for upload in self._waiting:
+            if upload.begin.ref.lease == lease:
+                self._waiting.remove(upload)
+                return upload
+        return None

@@ -1,0 +1,207 @@
+"""The ROUTER that workers connect to: sessions, outboxes, and what each frame means. Used by the loop only.
+
+A route id is only a route; who speaks is known by the CURVE key. Sends never block: what does not go now stays in the
+worker's outbox, and a worker without a route becomes DETACHED.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import zmq
+
+from services.common.errors import ProtocolError
+from services.common.protocol.codec import Buffer, decode_from_worker, encode
+from services.common.protocol.limits import (
+    CHUNK_BYTES,
+    HEARTBEAT_MS,
+    LOST_MS,
+    PROTOCOL_VERSION,
+    SUSPECT_MS,
+    WINDOW_CHUNKS,
+    WORKERS_MAX,
+)
+from services.common.protocol.messages import (
+    DeltaChunk,
+    DeltaCommit,
+    Enrol,
+    Enrolled,
+    Error,
+    Hello,
+    Message,
+    Pull,
+    Reject,
+    Rejoin,
+    Welcome,
+)
+from services.master.core.events import Event, WorkerHeard, WorkerJoined, WorkerLeft, WorkerSaid
+from services.master.shell.admission import Admission, Guest, Member
+
+OUTBOX_MAX = 4_096  # messages; beyond it the worker is cut off and must rejoin
+HEARD_EVERY_MS = 500  # bulk frames are told to the core at most this often
+FRAMES_AT_ONCE = 256
+
+
+@dataclass
+class _Session:
+    route: bytes
+    outbox: deque[list[Buffer]] = field(default_factory=deque)
+    heard_ms: int = 0
+
+
+@dataclass
+class WorkerPort:
+    """`bulk` gets (worker, message, payload) of PULL, DELTA_CHUNK and DELTA_COMMIT; events go to the coordinator."""
+
+    socket: "zmq.Socket[bytes]"
+    admission: Admission
+    term: int
+    beacon_key: str
+    endpoints: Callable[[], list[str]]
+    bulk: Callable[[str, Pull | DeltaChunk | DeltaCommit, Buffer | None], None]
+    refused: Callable[[str], None]
+    _sessions: dict[str, _Session] = field(default_factory=dict)
+    _routes: dict[bytes, str] = field(default_factory=dict)
+
+    def receive(self, now_ms: int) -> list[Event]:
+        """Take what has come, at most FRAMES_AT_ONCE messages."""
+        events: list[Event] = []
+        for _ in range(FRAMES_AT_ONCE):
+            try:
+                frames = self.socket.recv_multipart(zmq.DONTWAIT, copy=False)
+            except zmq.Again:
+                break
+            route, key = frames[0].bytes, str(frames[-1].get("User-Id"))
+            try:
+                message, payload = decode_from_worker([frame.buffer for frame in frames[1:]])
+                events += self._take(route, key, message, payload, now_ms)
+            except ProtocolError as error:
+                self.refused(error.sentence)
+                self._reply(route, Error(code=error.code, text=error.sentence))
+        return events
+
+    def send(self, worker: str, message: Message, payload: memoryview | None = None) -> None:
+        """Into the worker's outbox; dropped when it has no session (it will be told everything anew on HELLO)."""
+        session = self._sessions.get(worker)
+        if session is not None:
+            session.outbox.append(encode(message, payload))
+
+    def flush(self) -> list[Event]:
+        """Send what the sockets take; a worker that has no route any more, or takes nothing, is DETACHED."""
+        events: list[Event] = []
+        for worker, session in list(self._sessions.items()):
+            while session.outbox:
+                frames = session.outbox[0]
+                try:
+                    self.socket.send_multipart([session.route, *frames], zmq.DONTWAIT, copy=len(frames) == 1)
+                except zmq.Again:
+                    break
+                except zmq.ZMQError as error:
+                    if error.errno != zmq.EHOSTUNREACH:
+                        raise
+                    self.forget(worker)
+                    events.append(WorkerLeft(worker, "the connection is gone"))
+                    break
+                session.outbox.popleft()
+            if len(session.outbox) > OUTBOX_MAX:
+                self.forget(worker)
+                events.append(WorkerLeft(worker, "it takes no messages"))
+        return events
+
+    def forget(self, worker: str) -> None:
+        """Drop a worker's session; its next message is answered REJOIN."""
+        session = self._sessions.pop(worker, None)
+        if session is not None:
+            self._routes.pop(session.route, None)
+
+    def everyone(self) -> list[str]:
+        """Workers with a session."""
+        return sorted(self._sessions)
+
+    def _take(self, route: bytes, key: str, message: Any, payload: Buffer | None, now_ms: int) -> list[Event]:
+        who = self.admission.who(key)
+        if who is None:
+            text = "this key was removed or its join string revoked; get a new join string from the page"
+            self._reply(route, Reject(code="AUTH_REVOKED", text=text))
+            return []
+        if isinstance(who, Guest):
+            self._enrol(route, who, message, now_ms)
+            return []
+        if isinstance(message, Hello):
+            return self._hello(route, who, message, now_ms)
+        if self._routes.get(route) != who.worker or getattr(message, "term", self.term) != self.term:
+            self._reply(route, Rejoin(term=self.term, reason="this master does not know your session; say HELLO"))
+            return []
+        if isinstance(message, Error):
+            return [WorkerHeard(who.worker)]
+        if isinstance(message, Pull | DeltaChunk | DeltaCommit):
+            self.bulk(who.worker, message, payload)
+            session = self._sessions[who.worker]
+            if now_ms - session.heard_ms < HEARD_EVERY_MS:
+                return []
+            session.heard_ms = now_ms
+            return [WorkerHeard(who.worker)]
+        return [WorkerSaid(who.worker, message)]
+
+    def _enrol(self, route: bytes, guest: Guest, message: Any, now_ms: int) -> None:
+        if not isinstance(message, Enrol):
+            self._reply(route, Reject(code="ENROL_ONLY", text="under a join string's key only ENROL is taken"))
+            return
+        try:
+            _check_version(message)
+            member = self.admission.enrol(guest, message, now_ms)
+        except ProtocolError as error:
+            self.refused(f"{message.name}: {error.sentence}")
+            retry_ms = 60_000 if error.code == "AUTH_RATE_LIMITED" else None
+            self._reply(route, Reject(code=error.code, text=error.sentence, retry_after_ms=retry_ms))
+            return
+        enrolled = Enrolled(
+            worker=member.worker, name=member.name, endpoints=self.endpoints(), beacon_key=self.beacon_key
+        )
+        self._reply(route, enrolled)
+
+    def _hello(self, route: bytes, member: Member, message: Hello, now_ms: int) -> list[Event]:
+        try:
+            _check_version(message)
+        except ProtocolError as error:
+            self._reply(route, Reject(code=error.code, text=error.sentence))
+            return []
+        if member.worker not in self._sessions and len(self._sessions) >= WORKERS_MAX:
+            text = f"{WORKERS_MAX} workers are joined, which is the limit; remove one on the page"
+            self._reply(route, Reject(code="CLUSTER_FULL", text=text, retry_after_ms=60_000))
+            return []
+        self.forget(member.worker)
+        self._sessions[member.worker] = _Session(route, heard_ms=now_ms)
+        self._routes[route] = member.worker
+        welcome = Welcome(
+            term=self.term,
+            proto=PROTOCOL_VERSION,
+            worker=member.worker,
+            name=member.name,
+            heartbeat_ms=HEARTBEAT_MS,
+            suspect_ms=SUSPECT_MS,
+            lost_ms=LOST_MS,
+            chunk_bytes=CHUNK_BYTES,
+            window_chunks=WINDOW_CHUNKS,
+        )
+        self.send(member.worker, welcome)
+        return [WorkerJoined(member.worker, member.name, message)]
+
+    def _reply(self, route: bytes, message: Message) -> None:
+        """To a peer without a session; lost when it cannot go now, for the other side asks again."""
+        try:
+            self.socket.send_multipart([route, *encode(message)], zmq.DONTWAIT)
+        except zmq.ZMQError as error:
+            if error.errno not in (zmq.EAGAIN, zmq.EHOSTUNREACH):
+                raise
+
+
+def _check_version(message: Enrol | Hello) -> None:
+    if message.proto_min <= PROTOCOL_VERSION <= message.proto_max:
+        return
+    raise ProtocolError(
+        f"this worker ({message.app_version}) speaks protocol {message.proto_min} to {message.proto_max}, "
+        f"this master speaks {PROTOCOL_VERSION}; install the same MAHE on both PCs",
+        code="PROTO_VERSION",
+    )
