@@ -1,0 +1,306 @@
+"""Runs a transcript: lines of events through the real coordinator, everything it does written below each as text.
+
+An event line begins with `@<ms>`; what follows it, indented, is what the coordinator did. The shell's answers (data read,
+table durable, outer step made, checkpoint durable) come by themselves, unless the transcript says `shell by hand`.
+`restart` kills the master: only what was durable by then is left.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from services.common.protocol.messages import (
+    Bye,
+    DeltaBegin,
+    Drain,
+    Heartbeat,
+    Held,
+    Hello,
+    RunSpec,
+    TaskRef,
+    TaskRefuse,
+)
+from services.master.core import commands as c
+from services.master.core import events as e
+from services.master.core.coordinator import Coordinator
+from services.master.core.invariants import violations
+from services.master.core.recovery import Saved
+from services.master.core.state import RunPhase
+
+RUN = "digits-1"
+N_PARAMETERS = 1000
+DIGEST = "{:032x}"
+
+
+@dataclass
+class Disk:
+    """What is durable."""
+
+    spec: RunSpec | None = None
+    meta: dict[str, Any] = field(default_factory=dict)
+    table: dict[str, Any] | None = None
+    phase: str = "WAITING"
+    reason: str = ""
+
+
+class Story:
+    """One transcript being played."""
+
+    def __init__(self) -> None:
+        self.term = 1
+        self.coordinator = Coordinator(self.term)
+        self.disk = Disk()
+        self.by_hand = False
+        self.leases: dict[str, TaskRef] = {}
+        self.owed: list[tuple[e.Event, c.Command]] = []  # what the shell has yet to answer
+
+    def play(self, text: str) -> str:
+        """The transcript with everything below its event lines written anew."""
+        out: list[str] = []
+        for line in text.splitlines():
+            if line.startswith("  "):
+                continue
+            out.append(line)
+            if line == "shell by hand":
+                self.by_hand = True
+            elif line.startswith("@"):
+                now, verb, *words = line[1:].split()
+                out += ["  " + done for done in self._event(int(now), verb, words)]
+        return "\n".join(out) + "\n"
+
+    def _event(self, now: int, verb: str, words: list[str]) -> list[str]:
+        if verb == "restart":
+            return self._restart(now)
+        if verb == "done":
+            event, command = self.owed.pop(0)
+            self._durable(command)
+            return self._step(event, now)
+        plain = [word for word in words if "=" not in word]
+        facts = dict(word.split("=", 1) for word in words if "=" in word)
+        events = getattr(self, f"_{verb}")(plain, facts)
+        return [line for event in events for line in self._step(event, now)]
+
+    def _step(self, event: e.Event, now: int) -> list[str]:
+        lines: list[str] = []
+        waiting = [event]
+        while waiting:
+            for command in self.coordinator.step(waiting.pop(0), now):
+                lines += _tell(command)
+                answer = self._answer(command)
+                if answer is None:
+                    self._durable(command)
+                elif self.by_hand:
+                    self.owed.append((answer, command))
+                else:
+                    self._durable(command)
+                    waiting.append(answer)
+            self._remember_leases()
+            broken = violations(self.coordinator.state)
+            assert not broken, broken
+        return lines
+
+    def _answer(self, command: c.Command) -> e.Event | None:
+        if isinstance(command, c.PrepareRun):
+            return e.RunPrepared(RUN, 10_000, N_PARAMETERS, DIGEST.format(0), {"name": "digits"})
+        if isinstance(command, c.SaveAssignment):
+            return e.AssignmentSaved(RUN, command.round, command.attempt)
+        if isinstance(command, c.Aggregate):
+            return e.AggregationDone(RUN, command.round, DIGEST.format(command.round))
+        if isinstance(command, c.WriteCheckpoint):
+            return e.CheckpointDone(RUN, command.round)
+        return None
+
+    def _durable(self, command: c.Command) -> None:
+        if isinstance(command, c.PrepareRun):
+            self.disk.spec = command.spec
+            self.disk.meta = {
+                "version": 0,
+                "digest": DIGEST.format(0),
+                "n_train": 10_000,
+                "data": {"name": "digits"},
+                "cursor": 0,
+                "pending": [],
+                "recent_absmax": [],
+                "accepted": [],
+            }
+        elif isinstance(command, c.SaveAssignment):
+            self.disk.table = command.table
+        elif isinstance(command, c.WriteCheckpoint):
+            self.disk.meta = command.meta
+        elif isinstance(command, c.SaveRun):
+            self.disk.phase, self.disk.reason = command.phase, command.reason
+
+    def _restart(self, now: int) -> list[str]:
+        self.term += 1
+        self.owed.clear()
+        self.coordinator = Coordinator(self.term)
+        assert self.disk.spec is not None
+        names = {f"w-{name}": name for name in ("ada", "bob", "cyd", "dan")}
+        phase = RunPhase(self.disk.phase)
+        saved = Saved(
+            RUN, self.disk.spec, phase, self.disk.reason, N_PARAMETERS, self.disk.meta, self.disk.table, names
+        )
+        self.coordinator.restore(saved, now)
+        assert not violations(self.coordinator.state)
+        run = self.coordinator.state.run
+        assert run is not None
+        open_rounds = [f"round {one.number} of attempt {one.attempt}" for one in run.rounds]
+        return [f"term {self.term}, version {run.version}, {run.phase.value}, open: {', '.join(open_rounds) or 'none'}"]
+
+    # one method for each verb
+
+    def _join(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        holding = (
+            [Held(ref=self._ref(plain[0]), bytes=4 * N_PARAMETERS, digest=DIGEST.format(7))] if "holds" in plain else []
+        )
+        hello = Hello(
+            proto_min=1,
+            proto_max=1,
+            app_version="0.1.0",
+            boot_id=DIGEST.format(1),
+            platform="linux",
+            cores=2,
+            threads=2,
+            memory_mib=4096,
+            score=float(facts.get("speed", "1000")),
+            holding=holding,
+            working=self._ref(plain[0]) if "works" in plain else None,
+        )
+        return [e.WorkerJoined(f"w-{plain[0]}", plain[0], hello)]
+
+    def _left(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        return [e.WorkerLeft(f"w-{plain[0]}", "the connection is gone")]
+
+    def _beat(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        agent: Any = facts.get("agent", "idle")
+        return [e.WorkerSaid(f"w-{name}", Heartbeat(term=self.term, agent=agent)) for name in plain]
+
+    def _drain(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        return [e.WorkerSaid(f"w-{plain[0]}", Drain(term=self.term, reason="paused by its owner"))]
+
+    def _bye(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        return [e.WorkerSaid(f"w-{plain[0]}", Bye(term=self.term, code="STOPPING", reason="stopped by its owner"))]
+
+    def _refuse(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        refuse = TaskRefuse(term=self.term, ref=self._ref(plain[0]), reason="not enough memory")
+        return [e.WorkerSaid(f"w-{plain[0]}", refuse)]
+
+    def _begin(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        ref = self._ref(facts.get("of", plain[0]))
+        if "lease" in facts:
+            round_number = int(facts["lease"].split(".")[1])
+            ref = ref.model_copy(update={"lease": facts["lease"], "round": round_number, "shard": int(facts["shard"])})
+        begin = DeltaBegin(
+            term=self.term,
+            ref=ref,
+            encoding="fp32",
+            bytes=int(facts.get("bytes", str(4 * N_PARAMETERS))),
+            chunks=1,
+            chunk_bytes=262_144,
+            digest=DIGEST.format(7),
+            samples=100,
+            steps=10,
+            correct=50,
+            loss=float(facts.get("loss", "1.5")),
+            compute_ms=0,
+        )
+        return [e.WorkerSaid(f"w-{plain[0]}", begin)]
+
+    def _staged(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        nonfinite, absmax = int(facts.get("nonfinite", "0")), float(facts.get("absmax", "0.5"))
+        code = facts.get("code", "")
+        return [
+            e.DeltaStaged(
+                f"w-{plain[0]}", self._ref(plain[0]), code, "as it says" if code else "", nonfinite, absmax, 1.0
+            )
+        ]
+
+    def _delta(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        return self._begin(plain, facts) + self._staged(plain, facts)
+
+    def _tick(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        return [e.Tick()]
+
+    def _create(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        values = {key: int(value) if value.isdigit() else value for key, value in facts.items()}
+        return [e.CreateRun("command-1", RUN, RunSpec.model_validate(values))]
+
+    def _pause(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        return [e.PauseRun("command-2", RUN)]
+
+    def _resume(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        return [e.ResumeRun("command-3", RUN)]
+
+    def _stop(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        return [e.StopRun("command-4", RUN)]
+
+    def _remove(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        return [e.RemoveWorker("command-5", f"w-{plain[0]}")]
+
+    def _fail(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        self.owed.clear()
+        return [e.WorkFailed(RUN, "the disk is full; free it, then start the master again")]
+
+    def _eval(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        return [e.EvalDone(RUN, int(facts["version"]), float(facts["loss"]), float(facts["acc"]))]
+
+    def _ref(self, name: str) -> TaskRef:
+        """The newest lease that this worker ever had."""
+        return self.leases[f"w-{name}"]
+
+    def _remember_leases(self) -> None:
+        run = self.coordinator.state.run
+        for round_ in run.rounds if run else []:
+            for lease in round_.leases:
+                self.leases[lease.worker] = TaskRef(
+                    run=RUN, round=round_.number, base_version=round_.base_version, shard=lease.shard, lease=lease.id
+                )
+
+
+def _tell(command: c.Command) -> list[str]:
+    """One line for a command; none for what would only be noise."""
+    if isinstance(command, c.Send):
+        line = _tell_message(command.message)
+        return [f"-> {command.worker.removeprefix('w-')} {line}"] if line else []
+    if isinstance(command, c.Report):
+        return [f"[{command.kind}] {command.text}"] if command.text else []
+    if isinstance(command, c.SaveRun):
+        return [f"save: the run is {command.phase}"]
+    if isinstance(command, c.SaveAssignment):
+        return [f"save: table of round {command.round}, attempt {command.attempt}, cursor {command.table['cursor']}"]
+    if isinstance(command, c.WriteCheckpoint):
+        meta = command.meta
+        return [
+            f"save: checkpoint {command.round}, accepted {meta['accepted']}, cursor {meta['cursor']}, pending {meta['pending']}"
+        ]
+    if isinstance(command, c.Fold):
+        return [f"fold shard {command.ref.shard}, weight {command.weight:.4g}, bound {command.bound:g}"]
+    if isinstance(command, c.Answer):
+        return [f"answer {command.code}: {command.text}"]
+    known = {
+        c.PrepareRun: "read the data, write version 0",
+        c.Stage: "take the delta in",
+        c.DropStaged: "drop the staged delta",
+        c.Aggregate: "outer step",
+        c.Evaluate: "evaluate",
+        c.RevokeWorker: "revoke its key",
+    }
+    return [known[type(command)]] if type(command) in known else []
+
+
+def _tell_message(message: Any) -> str:
+    if message.t == "HEARTBEAT":
+        return ""
+    if message.t == "TASK":
+        ranges = ", ".join(f"{start}..{stop}" for start, stop in message.ranges)
+        scale = f", delta x {message.delta_scale:.3g}" if message.delta_scale != 1.0 else ""
+        return (
+            f"TASK round {message.ref.round} shard {message.ref.shard}: {message.samples} samples ({ranges}), "
+            f"{message.k_steps} steps of {message.batch}{scale}"
+        )
+    if message.t == "ACK":
+        return f"ACK {message.status}: {message.text}"
+    if message.t == "ROUND_CLOSED":
+        return f"ROUND_CLOSED {message.round}, accepted {message.accepted}"
+    if message.t == "CANCEL":
+        return f"CANCEL round {message.ref.round} shard {message.ref.shard}: {message.reason}"
+    return f"{message.t}: {message.reason}"
