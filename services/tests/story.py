@@ -1,8 +1,8 @@
 """Runs a transcript: lines of events through the real coordinator, everything it does written below each as text.
 
-An event line begins with `@<ms>`; what follows it, indented, is what the coordinator did. The shell's answers (data read,
-table durable, outer step made, checkpoint durable) come by themselves, unless the transcript says `shell by hand`.
-`restart` kills the master: only what was durable by then is left.
+An event line begins with `@<ms>`; what follows it, indented, is what the coordinator did. The shell's answers (data
+read, table durable, outer step made, checkpoint durable) come by themselves, unless the transcript says
+`shell by hand`. `restart` kills the master: only what was durable by then is left.
 """
 
 from dataclasses import dataclass, field
@@ -269,9 +269,8 @@ def _tell(command: c.Command) -> list[str]:
         return [f"save: table of round {command.round}, attempt {command.attempt}, cursor {command.table['cursor']}"]
     if isinstance(command, c.WriteCheckpoint):
         meta = command.meta
-        return [
-            f"save: checkpoint {command.round}, accepted {meta['accepted']}, cursor {meta['cursor']}, pending {meta['pending']}"
-        ]
+        data = f"cursor {meta['cursor']}, pending {meta['pending']}"
+        return [f"save: checkpoint {command.round}, accepted {meta['accepted']}, {data}"]
     if isinstance(command, c.Fold):
         return [f"fold shard {command.ref.shard}, weight {command.weight:.4g}, bound {command.bound:g}"]
     if isinstance(command, c.Answer):

@@ -10,6 +10,7 @@ from typing import Any
 from services.common.protocol.messages import RunSpec
 from services.master.core import policy
 from services.master.core.state import (
+    ACTIVE,
     Evaluation,
     Lease,
     LeaseState,
@@ -120,7 +121,7 @@ def restore(state: State, saved: Saved, now_ms: int) -> None:
     run.finished = run.version >= run.spec.rounds
     state.run = run
     table = saved.table
-    if table is None or table["base_version"] != run.version or run.finished:
+    if run.phase not in ACTIVE or table is None or table["base_version"] != run.version:
         return
     run.attempt, run.cursor = table["attempt"], table["cursor"]
     run.pending = [(start, stop) for start, stop in table["pending"]]

@@ -59,7 +59,7 @@ def read(path: Path) -> Checkpoint:
         raw = path.read_bytes()
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read ({error.strerror or error})") from None
-    if not _sealed(raw):
+    if not is_sealed(raw):
         raise CheckpointError(f"{path} is damaged: its SHA-256 does not match its content")
     with np.load(io.BytesIO(raw), allow_pickle=False) as archive:
         meta = json.loads(archive["meta"].tobytes())
@@ -116,7 +116,8 @@ def seal(raw: bytes) -> bytes:
     return raw[: -len(_ZEROS)] + hashlib.sha256(raw).hexdigest().encode()
 
 
-def _sealed(raw: bytes) -> bool:
+def is_sealed(raw: bytes) -> bool:
+    """Whether the SHA-256 in the archive comment is that of the file."""
     at = len(raw) - len(_ZEROS)
     if at < len(_SEAL) or raw[at - len(_SEAL) : at] != _SEAL:
         return False

@@ -40,6 +40,7 @@ def _send(on: Effects, command: c.Send, now_ms: int) -> None:
 
 
 def _prepare_run(on: Effects, command: c.PrepareRun, now_ms: int) -> None:
+    on.evaluation.warm()
     on.aggregation.do(lambda desk: desk.prepare(command))
 
 

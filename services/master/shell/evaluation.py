@@ -31,6 +31,12 @@ class Evaluation:
         self._waiting: _Job | None = None
         self._failures = 0
 
+    def warm(self) -> None:
+        """Start the process ahead of the first question."""
+        if self._child is None:
+            env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+            self._child = Child(MODULE, env, self._on_line)
+
     def ask(self, run: str, version: int, path: Path, data: dict[str, Any], model: dict[str, Any]) -> list[Event]:
         """Evaluate this version when free; returns an EvalSkipped for the one it takes the place of."""
         line = {"version": version, "path": str(path), "data": data, "model": model}
@@ -70,11 +76,10 @@ class Evaluation:
     def _begin(self, job: _Job) -> list[Event]:
         if self._failures > RESTARTS_MAX:
             return [_skip(job, "not evaluated: the evaluator ends again and again; see the log")]
-        if self._child is None:
-            env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-            self._child = Child(MODULE, env, self._on_line)
+        self.warm()
         self._running = job
-        self._child.send(job.line)
+        if self._child is not None:
+            self._child.send(job.line)
         return []
 
 

@@ -1,0 +1,98 @@
+"""Verdicts and divisions of the coordinator: exact values, and properties for any input."""
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.master.core import policy
+from services.master.core.policy import Limits, Verdict
+from services.master.core.state import Lease, LeaseState, Round
+
+NAMES = {"a": "ada", "b": "bob", "c": "cyd"}
+
+
+def a_round(*states: LeaseState, opened_ms: int = 0) -> Round:
+    leases = [
+        Lease(f"lease-{at}", at, "abc"[at], [(at * 100, at * 100 + 100)], 100, 10, 10, 1.0, state, accepted_ms=1000)
+        for at, state in enumerate(states)
+    ]
+    return Round(1, 0, 0, 1024.0, leases, opened_ms)
+
+
+def test_three_to_one_on_a_thousand_samples() -> None:
+    assert policy.split_by_speed(1000, [3.0, 1.0]) == [750, 250]
+    work = policy.plan_work(10, 50, [3000.0, 1000.0])
+    assert [one.samples for one in work] == [750, 250]
+    assert [(one.k_steps, one.batch, one.delta_scale) for one in work] == [(10, 75, 1.0), (10, 25, 1.0)]
+
+
+def test_beyond_the_clamp_the_steps_change_and_the_delta_is_scaled() -> None:
+    slow, fast = policy.plan_work(50, 32, [1.0, 99.0])
+    assert (slow.batch, slow.k_steps) == (8, 6)
+    assert slow.delta_scale == 50 / 6
+    assert (fast.batch, fast.k_steps, fast.delta_scale) == (63, 50, 1.0)
+    fastest = policy.plan_work(50, 32, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 994.0])[-1]
+    assert (fastest.batch, fastest.k_steps) == (128, 85)
+    assert fastest.delta_scale == 50 / 85
+
+
+@given(st.integers(1, 5000), st.lists(st.floats(0.001, 1e9), min_size=1, max_size=40))
+def test_a_split_is_whole_and_leaves_nobody_out(extra: int, speeds: list[float]) -> None:
+    total = len(speeds) + extra
+    parts = policy.split_by_speed(total, speeds)
+    assert sum(parts) == total
+    assert min(parts) >= 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 20)), max_size=6), st.integers(1, 200))
+def test_taken_and_left_ranges_are_what_was_there(gaps: list[tuple[int, int]], size: int) -> None:
+    pending, at = [], 0
+    for gap, length in gaps:
+        pending.append((at + gap, at + gap + length))
+        at += gap + length
+    taken, left, cursor = policy.take_ranges(pending, at, size)
+    positions = [one for start, stop in taken for one in range(start, stop)]
+    assert len(positions) == size
+    rest = [one for start, stop in left for one in range(start, stop)]
+    before = [one for start, stop in pending for one in range(start, stop)] + list(range(at, cursor))
+    assert sorted(positions + rest) == sorted(before)
+    assert cursor == at or not left, "the cursor moves only when nothing is pending"
+    assert all(first[1] < second[0] for first, second in pairwise(taken))
+
+
+def test_a_round_opens_only_with_enough_workers_and_says_what_is_missing() -> None:
+    assert policy.open_verdict(1, 2, 1) == (False, "1 of 2 workers; start one more")
+    assert policy.open_verdict(0, 3, 0) == (False, "0 of 3 workers; start 3 more")
+    assert policy.open_verdict(1, 2, 3) == (
+        False,
+        "1 of 2 workers ready, 2 busy, paused or silent; start one more or wait",
+    )
+    assert policy.open_verdict(2, 2, 2) == (True, "2 workers ready")
+
+
+def test_close_verdicts() -> None:
+    limits = Limits()
+    out, accepted, lost = LeaseState.OUT, LeaseState.ACCEPTED, LeaseState.LOST
+
+    def verdict(now_ms: int, round_: Round, reachable: set[str], min_workers: int = 1) -> tuple[Verdict, str]:
+        return policy.close_verdict(now_ms, round_, reachable, NAMES, min_workers, limits)
+
+    assert verdict(10, a_round(accepted, accepted), {"a", "b"})[0] is Verdict.CLOSE
+    assert verdict(10, a_round(accepted, lost), {"a"}) == (Verdict.CLOSE, "1 of 2 workers submitted, 1 lost")
+    assert verdict(10, a_round(lost, lost), set())[0] is Verdict.REOPEN
+    waiting = verdict(10, a_round(accepted, out, out), {"a", "b", "c"})
+    assert waiting == (Verdict.WAIT, "1 of 3 workers submitted; waiting for bob, cyd")
+    assert verdict(4_999, a_round(accepted, out), {"a", "b"})[0] is Verdict.WAIT
+    assert verdict(5_000, a_round(accepted, out), {"a", "b"})[0] is Verdict.CLOSE
+    # A quorum of two is not reached by one delta, however late it is, unless the other cannot be reached.
+    assert verdict(60_000, a_round(accepted, out), {"a", "b"}, min_workers=2)[0] is Verdict.WAIT
+    assert verdict(60_000, a_round(accepted, out), {"a"}, min_workers=2)[0] is Verdict.CLOSE
+
+
+def test_the_fold_bound_is_a_power_of_two_sixteen_times_the_largest_entry() -> None:
+    assert policy.fold_bound([]) == 1024.0
+    assert policy.fold_bound([0.0]) == 1024.0
+    assert policy.fold_bound([0.5]) == 8.0
+    assert policy.fold_bound([9.0, 0.1, 0.1, 0.1, 0.1, 0.3]) == 8.0, "only the last five rounds count"
+    assert policy.fold_bound([1e-30]) == 2.0**-40
