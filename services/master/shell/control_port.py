@@ -52,9 +52,11 @@ class ControlPort:
     _replies: OrderedDict[str, list[Buffer]] = field(default_factory=OrderedDict)
     _askers: dict[str, bytes] = field(default_factory=dict)
     _files: dict[str, Path] = field(default_factory=dict)
+    _now_ms: int = 0
 
     def receive(self, now_ms: int) -> None:
         """Take what has come."""
+        self._now_ms = now_ms
         for _ in range(FRAMES_AT_ONCE):
             try:
                 route, *frames = self.socket.recv_multipart(zmq.DONTWAIT)
@@ -67,7 +69,8 @@ class ControlPort:
                 self._send(route, ControlError(code=error.code, text=error.sentence))
 
     def answer(self, cmd_id: str, ok: bool, code: str, text: str, result: dict[str, Any]) -> None:
-        """Reply to a command, now and whenever it is sent again."""
+        """Reply to a command, now and whenever it is sent again; what it caused is told first."""
+        self.flush(self._now_ms)
         frames = encode(Reply(cmd_id=cmd_id, ok=ok, code=code, text=text), json.dumps(result).encode())
         self._replies[cmd_id] = frames
         while len(self._replies) > REPLIES_KEPT:

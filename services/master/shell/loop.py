@@ -69,6 +69,7 @@ class Master:
         self._bulletin = Bulletin(self._term, log, facts, self._coordinator)
         self._effects = self._build(folder, keys.beacon_key)
         self._logged_refused, self._logged_refused_ms = 0, -REFUSED_LOG_MS
+        self._told_refused = 0
         self._keys_refused = 0
         self._restore(folder)
         write_control_file(control_folder, self._doors, settings, keys)
@@ -199,11 +200,15 @@ class Master:
         for _ in range(min(refused_keys - self._keys_refused, 1000)):
             self._bulletin.refuse("a key that is not enrolled (a wrong, revoked or foreign join string)")
         self._keys_refused = refused_keys
-        new = self._bulletin.refused - self._logged_refused
-        if new and now_ms - self._logged_refused_ms >= REFUSED_LOG_MS:
-            self._logged_refused, self._logged_refused_ms = self._bulletin.refused, now_ms
-            refused = {"count": self._bulletin.refused, "last": self._bulletin.refused_last}
-            self._bulletin.post("AUTH", f"refused {new}, last: {self._bulletin.refused_last}", {"refused": refused})
+        count, last = self._bulletin.refused, self._bulletin.refused_last
+        if count == self._told_refused:
+            return
+        text = ""
+        if count > self._logged_refused and now_ms - self._logged_refused_ms >= REFUSED_LOG_MS:
+            text = f"refused {count - self._logged_refused}, last: {last}"
+            self._logged_refused, self._logged_refused_ms = count, now_ms
+        self._told_refused = count
+        self._bulletin.post("AUTH", text, {"refused": {"count": count, "last": last}})
 
     def _close(self) -> None:
         for worker in self._workers.everyone():

@@ -1,7 +1,7 @@
 """Opening the master's doors: lock, keys, sockets, ZAP; and finding the run that was going on."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -65,16 +65,33 @@ class Doors:
     monitor: "zmq.Socket[bytes]"
     worker_port: int
     control_port: int
+    greeted: list[int] = field(default_factory=list)  # descriptors accepted, handshake not done
 
     def failed_handshakes(self) -> list[str]:
-        """What the monitor has seen since it was last read: strangers that did not get in."""
+        """What the monitor has seen since it was last read: strangers that did not get in.
+
+        Measured on libzmq 4.3.5: a worker with another master's key, and ZeroMQ without CURVE, are
+        HANDSHAKE_FAILED_PROTOCOL (with different values); silence is HANDSHAKE_FAILED_NO_DETAIL; HTTP is only ACCEPTED
+        and DISCONNECTED. HANDSHAKE_SUCCEEDED names no descriptor, so the connection that waits longest is taken for it.
+        """
         seen = []
         while self.monitor.poll(0):
             event = recv_monitor_message(self.monitor)
-            if event["event"] == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
-                seen.append("something on the worker port does not speak MAHE's protocol")
-            elif event["event"] == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL:
-                seen.append("a connection to the worker port ended before its handshake was done")
+            kind, value = event["event"], event["value"]
+            if kind == zmq.EVENT_ACCEPTED:
+                self.greeted.append(value)
+            elif kind in (zmq.EVENT_HANDSHAKE_SUCCEEDED, zmq.EVENT_HANDSHAKE_FAILED_AUTH):
+                del self.greeted[:1]
+            elif kind == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+                del self.greeted[:1]
+                other_key = value == zmq.PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC
+                seen.append("a worker with another master's key" if other_key else "ZeroMQ without MAHE's encryption")
+            elif kind == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+                del self.greeted[:1]
+                seen.append("a connection that said nothing")
+            elif kind == zmq.EVENT_DISCONNECTED and value in self.greeted:
+                self.greeted.remove(value)
+                seen.append("something that does not speak MAHE's protocol (a browser?)")
         return seen
 
     def close(self) -> None:
