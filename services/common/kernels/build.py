@@ -41,7 +41,8 @@ def find_compilers(asked: str | None = None) -> list[Compiler]:
     """The compilers to try, best first: only `asked` if given, else only `$CC` if set, else what this machine has."""
     chosen = asked or os.environ.get("CC", "").strip()
     if chosen:
-        return [Compiler(chosen, tuple(shlex.split(chosen, posix=os.name != "nt")))]
+        command = tuple(shlex.split(chosen, posix=os.name != "nt"))
+        return [Compiler(chosen, zig_command() if command == ("zig", "cc") else command)]
     found = [Compiler(name, (path,)) for name in ("cc", "gcc", "clang") if (path := shutil.which(name))]
     if importlib.util.find_spec("ziglang"):
         found.append(Compiler("ziglang", zig_command()))
@@ -53,7 +54,8 @@ def zig_command(target: str | None = None) -> tuple[str, ...]:
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
     libc = "musl" if "musl" in str(sysconfig.get_config_var("HOST_GNU_TYPE")) else "gnu"
     system = {"win32": "windows-gnu", "darwin": "macos"}.get(sys.platform, f"linux-{libc}")
-    return (sys.executable, "-m", "ziglang", "cc", "-target", target or f"{machine}-{system}")
+    zig = (sys.executable, "-m", "ziglang") if importlib.util.find_spec("ziglang") else ("zig",)
+    return (*zig, "cc", "-target", target or f"{machine}-{system}")
 
 
 def sources(root: Path = SOURCE_FOLDER) -> list[Path]:
@@ -164,6 +166,7 @@ def _stamp(compiler: Compiler, root: Path, *, asm: bool) -> str:
 
 
 def main() -> int:
+    """The command: prints one line; exit code 1 when no compiler could build the library."""
     parser = argparse.ArgumentParser(prog="python -m services.common.kernels.build", description=__doc__)
     parser.add_argument("--compiler", metavar="CMD", help="the C compiler, with arguments if need be")
     parser.add_argument("--no-asm", action="store_true", help="plain C only, also where there is assembly")

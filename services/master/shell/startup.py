@@ -28,6 +28,14 @@ from services.master.shell.checkpoints import Checkpoint
 from services.master.shell.keys import MasterKeys
 from services.master.shell.store import Store
 
+_WATCHED = (
+    zmq.EVENT_ACCEPTED
+    | zmq.EVENT_DISCONNECTED
+    | zmq.EVENT_HANDSHAKE_SUCCEEDED
+    | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+)
 FAREWELL_MS = 500  # for the last words to workers
 FILES_MIN = 4 * WORKERS_MAX + 256
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared with, never a default here
@@ -114,7 +122,7 @@ def open_doors(settings: MasterSettings, keys: MasterKeys, admission: Admission)
         authenticator.configure_curve_callback(domain=domain, credentials_provider=admission)
     try:
         workers = _router(context, keys, CURVE_DOMAIN_WORKERS)
-        monitor = workers.get_monitor_socket(zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL)
+        monitor = workers.get_monitor_socket(_WATCHED)
         worker_port = _bind(workers, settings.bind, settings.port, "MAHE_MASTER_PORT")
         console = _router(context, keys, CURVE_DOMAIN_CONSOLE)
         control_port = _bind(console, settings.control_bind, settings.control_port, "MAHE_MASTER_CONTROL_PORT")

@@ -67,7 +67,7 @@ class Cluster:
         }
         self._start("console", "console", own)
         self._wait(lambda: read_link(self.home / "console"), "the console's port")
-        self.until(lambda state: bool(state), "the console to know the master")
+        self.until(bool, "the console to know the master")
 
     def start_worker(self, name: str, **env: str) -> None:
         """Start one worker in a data folder of its own."""

@@ -1,0 +1,118 @@
+# MAHE's verbs. Each runs from a fresh clone: what a verb needs is installed first. POSIX sh, GNU make 3.81 or newer.
+#
+# Variables: PYTHON (default python3), COMPILER and NO_ASM=1 (kernels), YES=1 (uninstall), UPGRADE=1 (requirements),
+# ARGS (more options for pytest), and for demo: ROUNDS WORKERS DATASET MIN_WORKERS K_STEPS BATCH NO_BROWSER=1
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMPS := build/stamps
+PIP_INSTALL := $(PY) -m pip install --quiet --quiet --no-input --disable-pip-version-check
+KERNEL_SOURCES := $(shell find libkernel/include libkernel/src services/common/kernels/build.py -type f 2>/dev/null)
+KERNEL_OPTIONS := $(if $(COMPILER),--compiler "$(COMPILER)") $(if $(NO_ASM),--no-asm)
+DEMO_OPTIONS := $(if $(ROUNDS),--rounds "$(ROUNDS)") $(if $(WORKERS),--workers "$(WORKERS)") \
+	$(if $(DATASET),--dataset "$(DATASET)") $(if $(MIN_WORKERS),--min-workers "$(MIN_WORKERS)") \
+	$(if $(K_STEPS),--k-steps "$(K_STEPS)") $(if $(BATCH),--batch "$(BATCH)") $(if $(NO_BROWSER),--no-browser)
+REQUIREMENTS := dev console base build compiler
+
+.PHONY: help setup kernels test check demo up browser requirements clean uninstall
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+help: ## Print this list
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sort | awk -F ':.*## ' '{ printf "  make %-13s %s\n", $$1, $$2 }'
+
+setup: $(STAMPS)/project $(STAMPS)/kernels ## Install everything into .venv and build the kernels
+
+kernels: $(STAMPS)/console $(STAMPS)/compiler ## Build libkernel; COMPILER="zig cc" chooses a compiler, NO_ASM=1 plain C
+	@$(PY) -m services.common.kernels.build $(KERNEL_OPTIONS)
+	@touch $(STAMPS)/kernels
+
+test: setup $(STAMPS)/dev ## Run the tests, without those that need Chromium or containers
+	@echo "[TEST] all but the tests marked browser (make browser) and containers"
+	@$(PY) -m pytest -m "not browser and not containers" $(ARGS)
+
+check: $(STAMPS)/dev ## Check formatting, lint, types (Linux, Windows, macOS) and the tidy rules
+	@echo "[CHECK] ruff"
+	@$(PY) -m ruff format --quiet --check . || { echo "[CHECK] to repair: $(PY) -m ruff format ."; exit 1; }
+	@$(PY) -m ruff check --quiet .
+	@for system in linux win32 darwin; do \
+		echo "[CHECK] mypy for $$system"; \
+		$(PY) -m mypy --no-error-summary --platform $$system --cache-dir .mypy_cache/$$system || exit 1; \
+	done
+	@echo "[CHECK] tidy"
+	@$(PY) -m pytest services/tests/test_tidy.py
+
+demo: setup ## Train handwritten digits on this PC; also: make demo ROUNDS=20 WORKERS=4 DATASET=rings4
+	@exec $(PY) -m services demo $(DEMO_OPTIONS)
+
+up: setup ## Start a master and the page for real use: no worker, no training
+	@exec $(PY) -m services up
+
+browser: setup $(STAMPS)/dev ## Run the tests of the page in Chromium
+	@$(PY) -m pytest -m browser $(ARGS)
+
+requirements: $(STAMPS)/dev ## Pin requirements/*.txt again from pyproject.toml; UPGRADE=1 takes newer releases
+	@for group in $(REQUIREMENTS); do \
+		echo "[REQUIREMENTS] requirements/$$group.txt"; \
+		UV_CUSTOM_COMPILE_COMMAND="make requirements" $(PY) -m uv pip compile --quiet --universal --python-version 3.11 \
+			--fork-strategy fewest --generate-hashes --no-annotate --group pyproject.toml:$$group \
+			$$(case $$group in console|base|build) echo "--constraints requirements/dev.txt" ;; esac) \
+			$(if $(UPGRADE),--upgrade) --output-file requirements/$$group.txt || exit 1; \
+	done
+
+clean: ## Remove what was built and cached; .venv and your data stay
+	@rm -rf build dist services/common/kernels/lib .mypy_cache .ruff_cache .pytest_cache .hypothesis ./*.egg-info
+	@find services libkernel -type d -name __pycache__ -prune -exec rm -rf {} +
+	@echo "[CLEAN] removed build products and caches"
+
+uninstall: ## List what MAHE wrote on this PC, ask, then remove it, with .venv and build (YES=1: do not ask)
+	@if [ -x $(PY) ]; then $(PY) -m services uninstall $(if $(YES),--yes); \
+	else echo "[UNINSTALL] no .venv here, so your data was not looked at: run make setup first to remove it too"; fi
+	@$(MAKE) --no-print-directory clean
+	@rm -rf $(VENV)
+	@echo "[UNINSTALL] removed $(VENV)"
+
+# Below: what is already done, as files. pyvenv.cfg is younger than any stamp after .venv was made again.
+
+$(VENV)/pyvenv.cfg:
+	@command -v "$(PYTHON)" >/dev/null || { \
+		echo "MAHE needs Python 3.11 or newer, and there is no $(PYTHON) here."; \
+		echo "Install it, or name another: make setup PYTHON=/path/to/python3.12"; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "MAHE needs Python 3.11 or newer, and $(PYTHON) is $$("$(PYTHON)" -V 2>&1)."; \
+		echo "Install one, or name another: make setup PYTHON=/path/to/python3.12"; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) cannot make virtual environments. On Debian and Ubuntu: sudo apt install python3-venv"; exit 1; }
+	@echo "[SETUP] Python environment in $(VENV)"
+	@"$(PYTHON)" -m venv $(VENV)
+
+$(STAMPS)/console: $(VENV)/pyvenv.cfg requirements/console.txt requirements/build.txt
+	@echo "[SETUP] Python packages: requirements/console.txt"
+	@$(PIP_INSTALL) --require-hashes -r requirements/console.txt -r requirements/build.txt
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/dev: $(STAMPS)/console requirements/dev.txt
+	@echo "[SETUP] tools for the tests: requirements/dev.txt"
+	@$(PIP_INSTALL) --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(STAMPS)/project: $(STAMPS)/console pyproject.toml
+	@echo "[SETUP] the command $(VENV)/bin/mahe"
+	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# A compiler counts only if it can build a shared library: macOS has a cc that merely asks to install one.
+$(STAMPS)/compiler: $(STAMPS)/console requirements/compiler.txt
+	@for compiler in cc gcc clang; do \
+		echo '#include <stdint.h>' | $$compiler -x c -shared -o build/probe - 2>/dev/null && \
+			{ rm -f build/probe; touch $@; exit 0; }; \
+	done; \
+	echo "[SETUP] no C compiler on this PC; one as a Python package: requirements/compiler.txt" && \
+	$(PIP_INSTALL) --require-hashes -r requirements/compiler.txt && touch $@
+
+# With COMPILER or NO_ASM the verb `kernels` builds them; without, they are built when a source is younger.
+$(STAMPS)/kernels: $(STAMPS)/console $(STAMPS)/compiler $(KERNEL_SOURCES) $(if $(COMPILER)$(NO_ASM),kernels)
+	@$(if $(COMPILER)$(NO_ASM),:,echo "[SETUP] kernels" && $(PY) -m services.common.kernels.build)
+	@touch $@

@@ -1,0 +1,115 @@
+"""`mahe up`: a clean start for real use: master and console, no worker, nothing trains until someone asks.
+
+Not for demonstrations (demo.py), nor for the PC that only works (`mahe join`).
+"""
+
+import os
+import time
+from pathlib import Path
+
+from services.common.errors import MaheError, SettingsError
+from services.common.host.machine import addresses
+from services.launch import places
+from services.launch.console_client import Link, read_link
+from services.launch.interrupts import Interrupts
+from services.launch.lines import say
+from services.launch.page import open_page
+from services.launch.processes import Group
+from services.launch.waiting import wait_for
+
+START_S = 60.0
+POLL_S = 0.2
+
+
+def run_up(port: int | None, console_port: int | None, *, browser: bool) -> int:
+    """Run both until Ctrl-C. Raises MaheError when one of them does not start, or ends."""
+    master, console = places.folder("master"), places.folder("console")
+    begin_anew(master, console)
+    with Interrupts() as interrupts, Group() as group:
+
+        def watch() -> None:
+            interrupts.check()
+            group.check()
+
+        def remind(sentence: str) -> None:
+            say("WAIT", sentence)
+
+        def is_open() -> bool | None:
+            return places.control_file(master).is_file() or None
+
+        group.start("master", places.MODULES["master"], master_env(master, port))
+        wait_for(is_open, "the master to open its ports", START_S, watch, remind)
+        group.start("console", places.MODULES["console"], console_env(master, console, console_port))
+        link = wait_for(lambda: read_link(console), "the console to open its port", START_S, watch, remind)
+        joining = wait_for(lambda: join_string(link), "the console to reach the master", START_S, watch, remind)
+        say_ready(link, joining)
+        open_page(link.url, browser)
+        while not interrupts.requested:
+            group.check()
+            time.sleep(POLL_S)
+        say("UP", "stopping master and console")
+    return 0
+
+
+def begin_anew(master: Path, console: Path) -> None:
+    """Remove what an earlier start has left for others to read; raises SettingsError when that start still runs."""
+    for name, data, left in (
+        ("master", master, places.control_file(master)),
+        ("console", console, places.console_file(console)),
+    ):
+        if places.held(data):
+            raise SettingsError(
+                f"a {name} already runs on {data}; mahe open shows its page. To start another, stop that one, "
+                f"or set MAHE_{name.upper()}_DATA to another folder",
+                code="DATA_DIR_LOCKED",
+            )
+        left.unlink(missing_ok=True)
+
+
+def master_env(master: Path, port: int | None) -> dict[str, str | None]:
+    """The master's environment: what is ours stays, with the addresses that other PCs reach filled in."""
+    env: dict[str, str | None] = {"MAHE_MASTER_DATA": str(master)}
+    if port is not None:
+        env["MAHE_MASTER_PORT"] = str(port)
+    if not os.environ.get("MAHE_ADVERTISE"):
+        env["MAHE_ADVERTISE"] = ",".join(advertised(addresses())) or None
+    return env
+
+
+def console_env(master: Path, console: Path, port: int | None) -> dict[str, str | None]:
+    """The console's environment."""
+    env: dict[str, str | None] = {
+        "MAHE_CONSOLE_DATA": str(console),
+        "MAHE_CONSOLE_CONTROL_DIR": str(places.control_file(master).parent),
+    }
+    if port is not None:
+        env["MAHE_CONSOLE_PORT"] = str(port)
+    return env
+
+
+def advertised(found: list[str]) -> list[str]:
+    """Addresses as they stand in an endpoint: IPv6 in brackets."""
+    return [f"[{address}]" if ":" in address else address for address in found]
+
+
+def join_string(link: Link) -> tuple[str, list[str]] | None:
+    """A new join string for other PCs and the endpoints in it; None while the console does not reach the master."""
+    try:
+        answer = link.post("/api/v1/join-strings", {})
+    except MaheError as error:
+        if error.code in {"NOT_REACHABLE", "MASTER_UNREACHABLE"}:
+            return None
+        raise
+    return str(answer["join_string"]), [str(one) for one in answer["endpoints"]]
+
+
+def say_ready(link: Link, joining: tuple[str, list[str]]) -> None:
+    """What to do next: the page here, one line to paste on each other PC."""
+    text, endpoints = joining
+    say("UP", f"the page: {link.url}")
+    if all("://127." in one or "://localhost" in one for one in endpoints):
+        say("WARN", "this PC has no address that others reach; connect it to a network, or set MAHE_ADVERTISE=address")
+    say("UP", f"workers reach this PC at {', '.join(endpoints)} (firewall: let TCP of that port in)")
+    say("UP", "to let another PC work, install MAHE there and paste this line (for the next hour):")
+    print(f"\n    mahe join {text}\n", flush=True)
+    say("UP", "to let this PC work too, run in another terminal: mahe worker. Ctrl-C stops master and console")
