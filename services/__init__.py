@@ -1,3 +1,5 @@
 """MAHE: idle PCs as one training cluster."""
 
-__version__ = "0.1.0"
+from services.common.protocol.limits import APP_VERSION as __version__
+
+__all__ = ["__version__"]

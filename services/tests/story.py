@@ -121,6 +121,7 @@ class Story:
                 "pending": [],
                 "recent_absmax": [],
                 "accepted": [],
+                "row": None,
             }
         elif isinstance(command, c.SaveAssignment):
             self.disk.table = command.table
@@ -242,6 +243,9 @@ class Story:
 
     def _eval(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
         return [e.EvalDone(RUN, int(facts["version"]), float(facts["loss"]), float(facts["acc"]))]
+
+    def _skip(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        return [e.EvalSkipped(RUN, int(facts["version"]), "not evaluated: a newer version was ready")]
 
     def _ref(self, name: str) -> TaskRef:
         """The newest lease that this worker ever had."""

@@ -1,1 +1,1 @@
-"""Platform glue for the shells of every service: files, locks, child processes, this PC's facts, log lines. No sockets."""
+"""Platform glue for the shells of every service: files, locks, child processes, facts of this PC, log lines."""

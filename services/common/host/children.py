@@ -4,6 +4,7 @@ The child reads its standard input and ends at its end; the parent's reader thre
 Large arrays never travel here: both sides map files.
 """
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -18,8 +19,15 @@ class Child:
     """One spawned `python -m module`. `on_line` is called in the reader thread, last with {"t": "exit", "code": n}."""
 
     def __init__(self, module: str, env: Mapping[str, str], on_line: Callable[[dict[str, Any]], None]) -> None:
+        flags = 0
+        if sys.platform == "win32":
+            flags = subprocess.BELOW_NORMAL_PRIORITY_CLASS  # elsewhere the child lowers itself
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(env)
+            [sys.executable, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=dict(env),
+            creationflags=flags,
         )
         self._on_line = on_line
         self._reader = threading.Thread(target=self._read, name=f"{module}-reader", daemon=True)
@@ -43,10 +51,8 @@ class Child:
     def stop(self) -> None:
         """Close the child's input, wait STOP_WAIT_S, then kill it."""
         assert self._process.stdin is not None
-        try:
+        with contextlib.suppress(OSError):
             self._process.stdin.close()
-        except OSError:
-            pass
         try:
             self._process.wait(STOP_WAIT_S)
         except subprocess.TimeoutExpired:
@@ -62,7 +68,8 @@ class Child:
         assert self._process.stdout is not None
         with self._process.stdout as output:
             for line in output:
-                self._on_line(json.loads(line))
+                with contextlib.suppress(ValueError):  # a library's chatter is not a message
+                    self._on_line(json.loads(line))
         self._on_line({"t": "exit", "code": self._process.wait()})
 
 

@@ -52,7 +52,7 @@ def make_folder(folder: Path) -> Path:
         probe.unlink()
     except OSError as error:
         raise SettingsError(
-            f"the folder {folder} cannot be written ({error.strerror or error}); give another with MAHE_HOME or free it",
+            f"the folder {folder} cannot be written ({error.strerror or error}); free it or set MAHE_HOME",
             code="DATA_DIR_UNUSABLE",
         ) from None
     return folder

@@ -6,7 +6,7 @@ import time
 from typing import Any, Literal
 
 Format = Literal["text", "json"]
-_CONTROL = {code: None for code in [*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]}
+_CONTROL = dict.fromkeys([*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 
 
 def clean_text(text: str, *, length_max: int = 1000) -> str:

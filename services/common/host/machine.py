@@ -1,5 +1,6 @@
 """Facts of this PC: usable cores (cgroup quota), memory, addresses, data folders; and giving way to its owner."""
 
+import contextlib
 import os
 import socket
 import sys
@@ -60,10 +61,8 @@ def addresses() -> list[str]:
                 found.append(probe.getsockname()[0])
         except OSError:
             continue
-    try:
+    with contextlib.suppress(OSError):
         found += [str(item[4][0]) for item in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)]
-    except OSError:
-        pass
     usable = [one for one in found if not one.startswith(("127.", "0.", "169.254.", "fe80", "::1"))]
     return list(dict.fromkeys(usable))
 

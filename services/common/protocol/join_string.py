@@ -24,7 +24,7 @@ _ENDPOINT = re.compile(r"^tcp://(\[[0-9a-fA-F:.%a-z]+\]|[A-Za-z0-9]([A-Za-z0-9.-
 
 @dataclass(frozen=True)
 class JoinString:
-    """What a join string carries. `endpoints` are tried in order; `server_key` (a CURVE term) is the public key of the master."""
+    """What a join string carries. `endpoints` are tried in order; `server_key` pins the master (CURVE's word)."""
 
     endpoints: tuple[str, ...]
     server_key: bytes  # [32]

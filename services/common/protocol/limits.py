@@ -4,6 +4,7 @@ Reasons and measurements are in shared/research/zeromq.md section 1; the option 
 no ZeroMQ: a shell applies them with `setsockopt(getattr(zmq, name), value)`.
 """
 
+APP_VERSION = "0.1.0"  # of this MAHE; pyproject.toml says the same
 PROTOCOL_VERSION = 1
 
 PORT_WORKERS = 47820  # TCP, the one port that other PCs must reach

@@ -119,6 +119,8 @@ def restore(state: State, saved: Saved, now_ms: int) -> None:
         best_eval=saved.best_eval,
     )
     run.finished = run.version >= run.spec.rounds
+    if meta["row"] is not None and (run.last_eval is None or run.last_eval.version < run.version):
+        run.rows[run.version] = meta["row"]  # its evaluation was lost with the master; the shell asks again
     state.run = run
     table = saved.table
     if run.phase not in ACTIVE or table is None or table["base_version"] != run.version:

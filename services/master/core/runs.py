@@ -108,25 +108,34 @@ def on_eval_done(ctx: Context, event: EvalDone) -> None:
     if run.best_eval is None or measured.loss < run.best_eval.loss:
         run.best_eval = measured
         ctx.out.append(MarkBest(run.id, measured.version))
-    row = run.rows.pop(event.version, None)
+    row = run.rows.get(event.version)
     if row is None:
         ctx.report_run(run, f"version={event.version} eval_loss={event.loss:.4f} eval_acc={event.accuracy:.4f}")
         return
-    row = {**row, "eval_loss": event.loss, "eval_accuracy": event.accuracy}
-    text = f"round={event.version} workers={row['workers']} eval_loss={event.loss:.4f} eval_acc={event.accuracy:.4f}"
+    row = run.rows[event.version] = {**row, "eval_loss": event.loss, "eval_accuracy": event.accuracy}
     ctx.out.append(SaveRound(run.id, row))
-    ctx.out.append(Report("ROUND", text, row))
+    text = f"round={event.version} workers={row['workers']} eval_loss={event.loss:.4f} eval_acc={event.accuracy:.4f}"
+    _tell_in_order(ctx, run, event.version, text)
     ctx.report_run(run, "")
 
 
 def on_eval_skipped(ctx: Context, event: EvalSkipped) -> None:
     """The round's line is printed all the same, with the reason in place of the figures."""
     run = ctx.state.run
-    row = run.rows.pop(event.version, None) if run is not None and run.id == event.run else None
-    if row is None:
+    row = run.rows.get(event.version) if run is not None and run.id == event.run else None
+    if run is None or row is None:
         return
     loss = "" if row["train_loss"] is None else f" train_loss={row['train_loss']:.4f}"
-    ctx.out.append(Report("ROUND", f"round={event.version} workers={row['workers']}{loss} ({event.reason})", row))
+    _tell_in_order(ctx, run, event.version, f"round={event.version} workers={row['workers']}{loss} ({event.reason})")
+
+
+def _tell_in_order(ctx: Context, run: Run, version: int, line: str) -> None:
+    """Lines of rounds come by number: one that is known early waits for those before it."""
+    run.lines[version] = line
+    for number in sorted(run.rows):
+        if number not in run.lines:
+            return
+        ctx.out.append(Report("ROUND", run.lines.pop(number), run.rows.pop(number)))
 
 
 def _named(ctx: Context, event: PauseRun | ResumeRun | StopRun) -> Run | None:

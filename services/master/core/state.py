@@ -135,7 +135,8 @@ class Run:
     closed_accepted: dict[int, list[int]] = field(default_factory=dict)  # the last rounds
     recent_absmax: list[float] = field(default_factory=list)  # of the last closed rounds, newest last
     recent_ms: list[int] = field(default_factory=list)
-    rows: dict[int, dict[str, Any]] = field(default_factory=dict)  # of rounds whose evaluation is still out
+    rows: dict[int, dict[str, Any]] = field(default_factory=dict)  # of rounds whose line is still to be printed
+    lines: dict[int, str] = field(default_factory=dict)  # lines that wait for the line of an earlier round
     last_eval: Evaluation | None = None
     best_eval: Evaluation | None = None
     finished: bool = False

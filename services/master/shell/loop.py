@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import zmq
 
-from services import __version__
 from services.common.host.logs import Log
 from services.common.kernels import kernel_impl
 from services.common.protocol.codec import Buffer
-from services.common.protocol.limits import CHUNK_BYTES
+from services.common.protocol.limits import APP_VERSION, CHUNK_BYTES
 from services.common.protocol.messages import DeltaChunk, DeltaCommit, Drain, Pull, TaskRef
+from services.master.core.commands import Evaluate
 from services.master.core.coordinator import Coordinator
 from services.master.core.events import Event, Tick
 from services.master.settings import MasterSettings
@@ -61,7 +61,7 @@ class Master:
         self._endpoints = settings.endpoints(self._doors.worker_port) or [local]
         self._coordinator = Coordinator(self._term)
         facts = {
-            "version": __version__,
+            "version": APP_VERSION,
             "endpoints": self._endpoints,
             "started_at_ms": wall_ms(),
             "kernel": kernel_impl(),
@@ -127,6 +127,8 @@ class Master:
         self._effects.aggregation.start(
             (saved.spec, found.checkpoint, saved.best_eval.version if saved.best_eval else None)
         )
+        for version in self._coordinator.state.run.rows if self._coordinator.state.run else ():
+            self._effects.apply(Evaluate(saved.run, version), _now_ms())
         text = f"run {saved.run} is taken up at version {saved.meta['version']} ({saved.phase.value}: {saved.reason})"
         self._bulletin.post("MASTER", text, {})
 

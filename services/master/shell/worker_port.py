@@ -189,7 +189,7 @@ class WorkerPort:
         return [WorkerJoined(member.worker, member.name, message)]
 
     def _reply(self, route: bytes, message: Message) -> None:
-        """To a peer without a session; lost when it cannot go now, for the other side asks again."""
+        """To whom has no session; lost when it cannot go now, for the other side asks again."""
         try:
             self.socket.send_multipart([route, *encode(message)], zmq.DONTWAIT)
         except zmq.ZMQError as error:

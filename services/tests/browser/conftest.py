@@ -10,7 +10,7 @@ from services.tests.browser.chromium import chromium
 from services.tests.system.cluster import Cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as running:
         yield running

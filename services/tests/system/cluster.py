@@ -6,6 +6,7 @@ Everything is driven through the console's API, as a person's page does. Linux o
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,8 @@ from services.launch import places
 from services.launch.console_client import Link, read_link
 from services.launch.processes import Group, Service
 from services.launch.waiting import wait_for
+
+assert sys.platform != "win32", "processes are stopped and continued by signals"
 
 START_S = 20.0
 WAIT_S = 40.0
@@ -109,7 +112,8 @@ class Cluster:
             state = self.api.snapshot()
             return state if holds(state) else None
 
-        return self._wait(probe, what, limit_s)
+        state: dict[str, Any] = self._wait(probe, what, limit_s)
+        return state
 
     def until_log(self, name: str, words: str, limit_s: float = WAIT_S) -> None:
         """Wait until a service, in its present life, has written these words."""

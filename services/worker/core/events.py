@@ -1,0 +1,175 @@
+"""What can happen to a worker: the inputs of `Session.step`. Plain data; the shell makes them, the core reads them."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from services.common.protocol.messages import TaskRef
+
+
+class Fault(Enum):
+    """Why a connection could not be made, as far as the socket's monitor tells."""
+
+    AUTH = "the master refused our key"
+    KEY = "the handshake broke off: the master has another key"
+    ALIEN = "what answers does not speak MAHE"
+    SILENT = "what answers says nothing"
+    NO_ANSWER = "nothing answers"
+
+
+@dataclass(frozen=True)
+class Start:
+    """The agent runs: connect."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A person or the system asks this worker to end."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Tick:
+    """Time passed. `jitter` in [0, 1) is the shell's random number for the next wait."""
+
+    jitter: float = 0.5
+
+
+@dataclass(frozen=True)
+class LinkUp:
+    """The handshake succeeded: frames can be sent."""
+
+
+@dataclass(frozen=True)
+class LinkDown:
+    """The connection that was up is gone; the socket tries again by itself."""
+
+
+@dataclass(frozen=True)
+class LinkFailed:
+    """One attempt to connect failed."""
+
+    fault: Fault
+
+
+@dataclass(frozen=True)
+class Received:
+    """A checked message of the master; of its payload only the length."""
+
+    message: Any
+    payload_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class BadMessage:
+    """Frames of the master that the codec refused."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True)
+class AnchorChecked:
+    """The digest of the anchor file after the last chunk was stored."""
+
+    digest: str
+
+
+@dataclass(frozen=True)
+class StorageFailed:
+    """The slot could not be written or read: full, or gone."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class DeltaUnreadable:
+    """The file of a held delta cannot be read any more."""
+
+    lease: str
+    text: str
+
+
+@dataclass(frozen=True)
+class TrainerReady:
+    """The trainer process runs and measured itself: `score` in samples/s of the micro-benchmark."""
+
+    score: float
+    pid: int = 0
+
+
+@dataclass(frozen=True)
+class TrainerProgress:
+    """So many local steps are done."""
+
+    lease: str
+    step: int
+    steps_total: int
+    loss: float | None
+    samples: int
+
+
+@dataclass(frozen=True)
+class TrainerDone:
+    """The delta is in its file, durable."""
+
+    lease: str
+    delta_bytes: int
+    digest: str
+    samples: int
+    steps: int
+    correct: int
+    loss: float | None
+    compute_ms: int
+
+
+@dataclass(frozen=True)
+class TrainerFailed:
+    """The trainer could not do this task and says why; it lives."""
+
+    lease: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class TrainerExited:
+    """The trainer process is gone."""
+
+    reason: str
+
+
+@dataclass
+class Delta:
+    """A finished delta in the slot, held until the master says that it may be forgotten."""
+
+    ref: TaskRef
+    delta_bytes: int
+    digest: str
+    samples: int
+    steps: int
+    correct: int
+    loss: float | None
+    compute_ms: int
+    accepted_session: int = 0
+    """The session (WELCOMEs since the start) in which the master accepted it; 0 for none."""
+
+
+Event = (
+    Start
+    | Stop
+    | Tick
+    | LinkUp
+    | LinkDown
+    | LinkFailed
+    | Received
+    | BadMessage
+    | AnchorChecked
+    | StorageFailed
+    | DeltaUnreadable
+    | TrainerReady
+    | TrainerProgress
+    | TrainerDone
+    | TrainerFailed
+    | TrainerExited
+)

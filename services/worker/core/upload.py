@@ -1,0 +1,141 @@
+"""Offering finished deltas to the master, one after another, until each is accepted in the present term.
+
+A delta leaves the slot only when ROUND_CLOSED names its round, when ACK says stale, refused or closed, or by CANCEL.
+"""
+
+from services.common.protocol.messages import Ack, Cancel, Credit, DeltaBegin, DeltaCommit, RoundClosed, TaskRefuse
+from services.worker.core import limits
+from services.worker.core.commands import Command, ForgetDelta, KeepDelta, Say, Send, SendChunks
+from services.worker.core.events import Delta, DeltaUnreadable
+from services.worker.core.state import Offer, State, Timer, Work, place
+
+
+def settle(state: State, now_ms: int) -> list[Command]:
+    """After anything that may change what is held or in hand: name the work, and offer the next delta if there is one.
+
+    Offering goes on beside a task, so a delta never waits for the next one to be trained.
+    """
+    waiting = [delta for delta in state.held if delta.accepted_session != state.session]
+    if state.task is None:
+        state.work = Work.UPLOADING if waiting else Work.HOLDING if state.held else Work.IDLE
+    if not waiting or not state.joined():
+        state.offer = None
+        state.disarm(Timer.OFFER)
+        return []
+    if state.offer is not None and state.offer.lease == waiting[0].ref.lease:
+        return []
+    return offer(state, waiting[0], now_ms)
+
+
+def offer(state: State, delta: Delta, now_ms: int) -> list[Command]:
+    """DELTA_BEGIN, from the start of the conversation; the master's CREDIT asks only for what it lacks."""
+    chunks = max(1, -(-delta.delta_bytes // state.chunk_bytes))
+    state.offer = Offer(delta.ref.lease, chunks, window=state.window_chunks)
+    state.arm(Timer.OFFER, now_ms + limits.SILENCE_MS)
+    begin = DeltaBegin(
+        term=state.term,
+        ref=delta.ref,
+        encoding="fp32",
+        bytes=delta.delta_bytes,
+        chunks=chunks,
+        chunk_bytes=state.chunk_bytes,
+        digest=delta.digest,
+        samples=delta.samples,
+        steps=delta.steps,
+        correct=delta.correct,
+        loss=delta.loss,
+        compute_ms=delta.compute_ms,
+    )
+    return [Send(begin)]
+
+
+def keep(state: State, delta: Delta) -> list[Command]:
+    """A new delta is held from now on."""
+    state.held.append(delta)
+    state.held.sort(key=lambda one: (one.ref.run, one.ref.round, one.ref.shard))
+    return [KeepDelta(delta)]
+
+
+def forget(state: State, delta: Delta) -> list[Command]:
+    """A delta is of no more use."""
+    state.held.remove(delta)
+    if state.offer is not None and state.offer.lease == delta.ref.lease:
+        state.offer = None
+        state.disarm(Timer.OFFER)
+    return [ForgetDelta(delta.ref.lease)]
+
+
+def on_credit(state: State, message: Credit, now_ms: int) -> list[Command]:
+    """Send what is wanted; commit once the master must have every chunk; or wait for a place.
+
+    The master asks for missing chunks in rising order, a window at first: less than a window was all that is missing.
+    A commit too early does no harm, it is answered by CREDIT for the gaps.
+    """
+    delta = state.held_by(message.ref.lease)
+    if delta is None or state.offer is None or state.offer.lease != message.ref.lease:
+        return []
+    if not message.want and message.wait_ms:
+        state.arm(Timer.OFFER, now_ms + max(message.wait_ms, limits.CREDIT_WAIT_MIN_MS))
+        return []
+    want = sorted(index for index in message.want if index < state.offer.chunks)
+    if want and state.offer.committed:  # the master found gaps: the conversation goes on from the first
+        state.offer = Offer(delta.ref.lease, state.offer.chunks, window=state.window_chunks)
+    state.arm(Timer.OFFER, now_ms + limits.SILENCE_MS)
+    commands: list[Command] = []
+    if want:
+        commands.append(SendChunks(state.term, delta.ref, tuple(want), state.chunk_bytes))
+    if state.offer.all_given(want) and not state.offer.committed:
+        state.offer.committed = True
+        commands.append(Send(DeltaCommit(term=state.term, ref=delta.ref, digest=delta.digest)))
+    return commands
+
+
+def on_ack(state: State, message: Ack, now_ms: int) -> list[Command]:
+    """The verdict: hold what is accepted, forget what is refused for good."""
+    delta = state.held_by(message.ref.lease)
+    if delta is None:
+        return []
+    where = place(delta.ref)
+    if message.status in ("accepted", "duplicate"):
+        delta.accepted_session = state.session
+        said: list[Command] = [Say("DELTA", f"{where}: {message.status}; held until the round is closed")]
+        return said + settle(state, now_ms)
+    said = [Say("DELTA", f"{where}: {message.status}, forgotten: {message.text}")]
+    return said + forget(state, delta) + settle(state, now_ms)
+
+
+def on_round_closed(state: State, message: RoundClosed, now_ms: int) -> list[Command]:
+    """The round is durable: its deltas, and those of earlier rounds of the run, are of no more use."""
+    commands: list[Command] = []
+    for delta in [one for one in state.held if one.ref.run == message.run and one.ref.round <= message.round]:
+        counted = delta.ref.round == message.round and delta.ref.shard in message.accepted
+        verdict = "counted" if counted else "not counted; its data comes again"
+        commands.append(Say("DELTA", f"{place(delta.ref)}: the round is closed, {verdict}"))
+        commands += forget(state, delta)
+    return commands + settle(state, now_ms)
+
+
+def on_cancel(state: State, message: Cancel, now_ms: int) -> list[Command]:
+    """A held delta that the master does not want."""
+    delta = state.held_by(message.ref.lease)
+    if delta is None:
+        return []
+    said: list[Command] = [Say("DELTA", f"{place(delta.ref)}: cancelled, forgotten: {message.reason}")]
+    return said + forget(state, delta) + settle(state, now_ms)
+
+
+def on_delta_unreadable(state: State, event: DeltaUnreadable, now_ms: int) -> list[Command]:
+    """The delta is lost: hand its shard back, so that nobody waits for it."""
+    delta = state.held_by(event.lease)
+    if delta is None:
+        return []
+    commands: list[Command] = [Say("WARN", f"{place(delta.ref)}: the delta is lost: {event.text}")]
+    if state.joined():
+        commands.append(Send(TaskRefuse(term=state.term, ref=delta.ref, reason=event.text)))
+    return commands + forget(state, delta) + settle(state, now_ms)
+
+
+def on_offer_silence(state: State, now_ms: int) -> list[Command]:
+    """Neither CREDIT nor ACK came: say DELTA_BEGIN again."""
+    delta = state.held_by(state.offer.lease) if state.offer is not None else None
+    return offer(state, delta, now_ms) if delta is not None and state.joined() else []

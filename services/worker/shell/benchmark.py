@@ -1,0 +1,35 @@
+"""How fast this PC trains, in samples/s: a fixed small model on made-up numbers, for a moment. For shard sizes only."""
+
+import time
+
+import numpy as np
+
+from services.common.learning.inner import build_inner
+from services.common.learning.models import build_model
+
+INPUTS, CLASSES, BATCH = 64, 10, 32
+HIDDEN = [64, 64]
+WARM_UP_STEPS = 5
+DURATION_S = 0.3
+
+
+def measure(duration_s: float = DURATION_S) -> float:
+    """Samples per second of single local steps; more than 0."""
+    model = build_model({"family": "mlp", "hidden": HIDDEN}, INPUTS, CLASSES)
+    optimizer = build_inner({"name": "sgd", "lr": 0.01}, model.n_parameters)
+    parameters = model.initial_parameters(0)
+    gradient = np.empty_like(parameters)
+    x = np.linspace(0, 1, BATCH * INPUTS, dtype=np.float32).reshape(BATCH, INPUTS)
+    y = np.arange(BATCH, dtype=np.int64) % CLASSES
+
+    def step() -> None:
+        model.loss_and_gradient(parameters, x, y, gradient)
+        optimizer.step(parameters, gradient)
+
+    for _ in range(WARM_UP_STEPS):
+        step()
+    steps, started = 0, time.perf_counter()
+    while (elapsed := time.perf_counter() - started) < duration_s or not steps:
+        step()
+        steps += 1
+    return steps * BATCH / elapsed if elapsed > 0 else 1.0

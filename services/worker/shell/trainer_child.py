@@ -1,0 +1,122 @@
+"""The trainer process as the agent holds it: started, told, ended; its lines come to the agent's poller as events."""
+
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import zmq
+
+from services.common.host.children import Child
+from services.common.protocol.messages import Task
+from services.worker.core.events import TrainerDone, TrainerExited, TrainerFailed, TrainerProgress, TrainerReady
+
+MODULE = "services.worker.shell.trainer"
+WAKE_ENDPOINT = "inproc://trainer-lines"
+ROOT = Path(__file__).parents[3]
+THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+SECRET_VARIABLES = ("MAHE_JOIN", "MAHE_WORKER_JOIN")
+SCORE_VARIABLE = "MAHE_TRAINER_SCORE"
+SIGKILL_CODE = -9
+
+TrainerEvent = TrainerReady | TrainerProgress | TrainerDone | TrainerFailed | TrainerExited
+_EVENTS: dict[str, type[TrainerEvent]] = {
+    "ready": TrainerReady,
+    "progress": TrainerProgress,
+    "done": TrainerDone,
+    "failed": TrainerFailed,
+}
+
+
+def trainer_environment(environment: Mapping[str, str], threads: int, score: float) -> dict[str, str]:
+    """The trainer's environment: threads fixed before NumPy is imported, and no secret."""
+    kept = {name: value for name, value in environment.items() if name not in SECRET_VARIABLES}
+    kept |= dict.fromkeys(THREAD_VARIABLES, str(threads))
+    kept["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), environment.get("PYTHONPATH", "")]))
+    kept[SCORE_VARIABLE] = str(score)
+    return kept
+
+
+def exit_reason(code: int) -> str:
+    """How the trainer ended, for people."""
+    if code == SIGKILL_CODE:
+        return "the trainer was killed (signal 9; perhaps this PC ran out of memory)"
+    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    return f"the trainer ended by itself ({how}); its last words are above"
+
+
+class TrainerChild:
+    """At most one trainer. Lines of a trainer that was ended on purpose are not heard any more."""
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], threads: int, score: float) -> None:
+        self._context = context
+        self._env = trainer_environment(os.environ, threads, score)
+        self._child: Child | None = None
+        self._local = threading.local()
+        self.lines = context.socket(zmq.PULL)
+        self.lines.setsockopt(zmq.LINGER, 0)
+        self.lines.bind(WAKE_ENDPOINT)
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the trainer, while there is one."""
+        return self._child.pid if self._child is not None else None
+
+    def start(self) -> None:
+        """Start one; the old one, if any, is reaped."""
+        self.stop()
+        self._child = Child(MODULE, self._env, self._on_line)
+
+    def stop(self) -> None:
+        """End it at once and reap it."""
+        if self._child is not None:
+            self._child.kill()
+            self._child.stop()
+            self._child = None
+            self._drop_lines()
+
+    def train(self, task: Task, anchor: Path, delta: Path) -> None:
+        """Give it a task; a trainer that is gone says so by its exit line."""
+        line = {"t": "train", "lease": task.ref.lease, "anchor": str(anchor), "delta": str(delta)}
+        self._send(line | {"task": task.model_dump_json()})
+
+    def cancel(self, lease: str) -> None:
+        """Stop this task within one step."""
+        self._send({"t": "cancel", "lease": lease})
+
+    def receive(self) -> TrainerEvent | None:
+        """The next line as an event; None when there is none."""
+        try:
+            line = self.lines.recv_json(zmq.DONTWAIT)
+        except zmq.Again:
+            return None
+        assert isinstance(line, dict)
+        kind = line.pop("t")
+        if kind == "exit":
+            return TrainerExited(exit_reason(line["code"]))
+        return _EVENTS[kind](**line)
+
+    def close(self) -> None:
+        """End the trainer and close the socket."""
+        self.stop()
+        self.lines.close()
+
+    def _send(self, line: dict[str, Any]) -> None:
+        if self._child is not None:
+            self._child.send(line)
+
+    def _on_line(self, line: dict[str, Any]) -> None:
+        """In the reading thread, which owns its own end of the wake-up."""
+        socket: zmq.Socket[bytes] | None = getattr(self._local, "socket", None)
+        if socket is None:
+            socket = self._local.socket = self._context.socket(zmq.PUSH)
+            socket.setsockopt(zmq.LINGER, 1000)
+            socket.connect(WAKE_ENDPOINT)
+        socket.send_json(line)
+        if line["t"] == "exit":
+            socket.close()
+
+    def _drop_lines(self) -> None:
+        while self.lines.poll(0):
+            self.lines.recv()

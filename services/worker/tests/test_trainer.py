@@ -1,0 +1,137 @@
+"""The trainer process alone: the same numbers as in this process, state between rounds, and its end."""
+
+import os
+import queue
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from services.common.host.children import Child
+from services.common.learning import datasets
+from services.common.learning.inner import build_inner
+from services.common.learning.local_steps import LocalTask, run_local_steps
+from services.common.learning.parameters import digest
+from services.common.protocol.messages import Task
+from services.worker.shell.benchmark import measure
+from services.worker.shell.trainer_child import MODULE, exit_reason, trainer_environment
+from services.worker.tests.conftest import Job
+
+MOMENTUM = {"name": "momentum", "lr": 0.05, "momentum": 0.9}
+
+
+class Trainer:
+    """A trainer process and its lines."""
+
+    def __init__(self, folder: Path, score: float = 7.0) -> None:
+        self.folder = folder
+        self.lines: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self.child = Child(MODULE, trainer_environment(os.environ, 1, score), self.lines.put)
+        self.score = self.expect("ready")["score"]
+
+    def expect(self, kind: str) -> dict[str, Any]:
+        """The next line that is no progress, which must be of this kind."""
+        while True:
+            line = self.lines.get(timeout=20)
+            if line["t"] == kind:
+                return line
+            assert line["t"] == "progress", line
+
+    def give(self, task: Task, anchor: bytes) -> Path:
+        """Give it a task; where the delta will be."""
+        (self.folder / "anchor").write_bytes(anchor)
+        delta = self.folder / task.ref.lease
+        line = {"t": "train", "lease": task.ref.lease, "anchor": str(self.folder / "anchor"), "delta": str(delta)}
+        self.child.send(line | {"task": task.model_dump_json()})
+        return delta
+
+
+@pytest.fixture(scope="module")
+def trainer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trainer]:
+    """A trainer that is ready; the tests of this module share it, as rounds do."""
+    one = Trainer(tmp_path_factory.mktemp("trainer"))
+    yield one
+    one.child.stop()
+
+
+def test_its_deltas_are_those_of_the_learning_package_with_state_kept_between_rounds(trainer: Trainer) -> None:
+    job = Job(MOMENTUM)
+    optimizer = build_inner(MOMENTUM, job.model.n_parameters)
+    data = datasets.load(job.data)
+    for number in range(2):
+        task = job.task(round_number=number, lease=f"lease-{number}")
+        path = trainer.give(task, job.anchor_bytes)
+        answer = trainer.expect("done")
+        local = LocalTask(task.data_seed, number, 0, tuple(task.ranges), task.batch, task.k_steps)
+        expected = run_local_steps(job.model, optimizer, job.anchor, data, local, lambda step, loss: False)
+        found = np.fromfile(path, "<f4")
+        np.testing.assert_allclose(found, expected.delta, rtol=1e-3, atol=1e-5)
+        assert answer["digest"] == digest(found)
+        assert (answer["samples"], answer["steps"]) == (expected.samples, 20)
+        assert answer["loss"] == pytest.approx(expected.loss, rel=1e-4)
+        job.step(path.read_bytes())
+
+
+def test_cancel_stops_it_within_a_step_and_it_goes_on_with_the_next(trainer: Trainer) -> None:
+    job = Job()
+    trainer.give(job.task(steps=1_000_000), job.anchor_bytes)
+    trainer.expect("progress")
+    trainer.child.send({"t": "cancel", "lease": "lease-0"})
+    trainer.give(job.task(lease="lease-1"), job.anchor_bytes)
+    assert trainer.expect("done")["lease"] == "lease-1"
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"model": {"family": "tree"}}, "model family is 'tree'"),
+        ({"inner": {"name": "sgd", "lr": -1.0}}, "sgd lr is -1.0"),
+        ({"n_parameters": 7}, "the task says 7"),
+        ({"anchor_digest": "0" * 32}, "the anchor in this slot is another one"),
+    ],
+)
+def test_a_task_it_cannot_do_is_answered_with_the_reason(trainer: Trainer, change: dict[str, Any], words: str) -> None:
+    job = Job()
+    trainer.give(job.task().model_copy(update=change), job.anchor_bytes)
+    assert words in trainer.expect("failed")["reason"]
+
+
+def test_numbers_that_explode_are_reported_as_no_number(trainer: Trainer) -> None:
+    job = Job()
+    job.anchor[0] = np.inf
+    trainer.give(job.task(), job.anchor_bytes)
+    assert trainer.expect("done")["loss"] is None
+
+
+def test_the_end_of_its_input_ends_it_in_the_middle_of_training(tmp_path: Path) -> None:
+    job, trainer = Job(), Trainer(tmp_path)
+    trainer.give(job.task(steps=1_000_000), job.anchor_bytes)
+    trainer.expect("progress")
+    started = time.monotonic()
+    trainer.child.stop()
+    assert time.monotonic() - started < 2
+    assert trainer.expect("exit")["code"] == 0
+
+
+def test_it_measures_itself_when_no_score_is_given(tmp_path: Path) -> None:
+    one = Trainer(tmp_path, score=0)
+    one.child.stop()
+    assert one.score > 0
+
+
+def test_the_benchmark_counts_samples_per_second() -> None:
+    assert measure(0.01) > 0
+
+
+def test_the_trainers_environment_has_threads_and_no_secret() -> None:
+    found = trainer_environment({"MAHE_JOIN": "mahe1.secret", "HOME": "/h"}, 3, 0.0)
+    assert (found["OPENBLAS_NUM_THREADS"], found["OMP_NUM_THREADS"], found["HOME"]) == ("3", "3", "/h")
+    assert "MAHE_JOIN" not in found
+
+
+@pytest.mark.parametrize("code, words", [(-9, "out of memory"), (-11, "signal 11"), (1, "exit code 1")])
+def test_how_it_ended_in_words(code: int, words: str) -> None:
+    assert words in exit_reason(code)

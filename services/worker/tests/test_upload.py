@@ -1,0 +1,156 @@
+"""Held deltas: offered, sent by credit, held, offered again, forgotten for a reason. Events in, commands out."""
+
+import pytest
+
+from services.common.protocol import messages
+from services.worker.core import commands as c
+from services.worker.core import events as e
+from services.worker.tests.driver import BAD, CHUNK_BYTES, Driver, delta, has, message, only, ref, said, sent, task
+
+
+def uploading() -> Driver:
+    """A worker that has just said DELTA_BEGIN for three chunks; the window is two."""
+    worker = Driver()
+    worker.join()
+    begin = message(worker.finish(), messages.DeltaBegin)
+    assert (begin.chunks, begin.chunk_bytes, begin.digest) == (3, CHUNK_BYTES, BAD)
+    assert (begin.samples, begin.steps, begin.correct, begin.loss, begin.compute_ms) == (56, 7, 30, 0.5, 120)
+    assert worker.session.state == "uploading"
+    return worker
+
+
+def test_the_delta_is_kept_on_disk_before_it_is_offered() -> None:
+    worker = Driver()
+    worker.join()
+    kinds = [type(one) for one in worker.finish()]
+    assert kinds == [c.Say, c.KeepDelta, c.Send]
+
+
+def test_chunks_go_by_credit_and_the_last_brings_the_commit() -> None:
+    worker = uploading()
+    assert worker.credit(0, 1) == [c.SendChunks(1, ref(), (0, 1), CHUNK_BYTES)]
+    commands = worker.credit(2)
+    assert only(commands, c.SendChunks).want == (2,)
+    assert message(commands, messages.DeltaCommit).digest == BAD
+    assert worker.credit() == []
+
+
+def test_a_resumed_upload_sends_what_is_missing_and_commits() -> None:
+    worker = uploading()
+    commands = worker.credit(1)
+    assert only(commands, c.SendChunks).want == (1,)
+    assert sent(commands) == ["DeltaCommit"]
+
+
+def test_nothing_missing_commits_at_once() -> None:
+    assert sent(uploading().credit()) == ["DeltaCommit"]
+
+
+def test_gaps_found_at_the_commit_are_filled_and_committed_again() -> None:
+    worker = uploading()
+    worker.credit(1)
+    assert only(worker.credit(0, 1), c.SendChunks).want == (0, 1)
+    assert sent(worker.credit(2)) == ["DeltaCommit"]
+
+
+def test_chunks_that_do_not_exist_are_not_sent() -> None:
+    assert only(uploading().credit(0, 7), c.SendChunks).want == (0,)
+
+
+def test_no_place_waits_then_the_delta_is_offered_again() -> None:
+    worker = uploading()
+    assert worker.credit(wait_ms=8_000) == []
+    assert sent(worker.wait(7_500, keep=True)) == []
+    assert sent(worker.wait(1_000, keep=True)) == ["DeltaBegin"]
+
+
+def test_a_short_wait_is_five_seconds() -> None:
+    worker = uploading()
+    worker.credit(wait_ms=100)
+    assert sent(worker.wait(4_500, keep=True)) == []
+    assert sent(worker.wait(500, keep=True)) == ["DeltaBegin"]
+
+
+@pytest.mark.parametrize("windows", [[], [(0, 1)], [(0, 1), (2,)]])
+def test_ten_seconds_of_silence_offer_it_again(windows: list[tuple[int, ...]]) -> None:
+    worker = uploading()
+    for want in windows:
+        worker.credit(*want)
+    assert sent(worker.wait(9_500, keep=True)) == []
+    assert sent(worker.wait(500, keep=True)) == ["DeltaBegin"]
+
+
+@pytest.mark.parametrize("status", ["accepted", "duplicate"])
+def test_an_accepted_delta_is_held_until_its_round_is_closed(status: messages.AckStatus) -> None:
+    worker = uploading()
+    worker.credit(0, 1)
+    worker.credit(2)
+    assert not has(worker.ack(status), c.ForgetDelta)
+    assert worker.session.state == "holding"
+    assert sent(worker.wait(60_000, keep=True)) == []
+    commands = worker.closed(0, 0)
+    assert commands[-1] == c.ForgetDelta(ref().lease)
+    assert "counted" in said(commands)
+    assert worker.session.state == "idle"
+
+
+@pytest.mark.parametrize("status", ["stale", "refused", "closed"])
+def test_a_verdict_that_is_final_forgets_it(status: messages.AckStatus) -> None:
+    worker = uploading()
+    assert has(worker.ack(status), c.ForgetDelta)
+    assert worker.session.state == "idle"
+    assert sent(worker.wait(60_000, keep=True)) == []
+
+
+def test_cancel_forgets_a_held_delta() -> None:
+    worker = uploading()
+    assert has(worker(messages.Cancel(term=1, ref=ref(), reason="stopped")), c.ForgetDelta)
+    assert worker.session.held == ()
+
+
+def test_a_later_round_of_the_run_closes_earlier_ones_but_not_other_runs() -> None:
+    worker = Driver(held=(delta(ref(3)), delta(ref(3, run="run-2"))))
+    worker.join()
+    worker.closed(4)
+    assert [one.ref for one in worker.session.held] == [ref(3, run="run-2")]
+
+
+def test_a_round_that_closed_without_the_delta_makes_it_void() -> None:
+    worker = uploading()
+    assert "not counted" in said(worker.closed(0, 5))
+    assert worker.session.held == ()
+
+
+def test_several_held_deltas_are_offered_one_after_another() -> None:
+    worker = Driver(held=(delta(ref(1)), delta(ref(2))))
+    assert message(worker.join(), messages.DeltaBegin).ref == ref(1)
+    assert worker.credit(0, of=ref(2)) == []
+    assert message(worker.ack("accepted", ref(1)), messages.DeltaBegin).ref == ref(2)
+    worker.ack("accepted", ref(2))
+    assert worker.session.state == "holding"
+
+
+def test_an_upload_goes_on_beside_the_next_task() -> None:
+    worker = uploading()
+    worker.credit(0, 1)
+    worker(task(ref(1)))
+    assert worker.session.state == "training"
+    assert sent(worker.credit(2)) == ["DeltaCommit"]
+    worker.ack("accepted")
+    assert worker.session.state == "training"
+
+
+def test_a_delta_is_not_offered_without_a_session_and_again_in_the_next() -> None:
+    worker = uploading()
+    worker.credit(0, 1)
+    worker(e.LinkDown())
+    assert sent(worker.wait(9_000)) == []
+    assert sent(worker(e.LinkUp())) == ["Hello"]
+    assert sent(worker.welcome()) == ["DeltaBegin"]
+
+
+def test_a_delta_whose_file_is_gone_is_handed_back() -> None:
+    worker = uploading()
+    commands = worker(e.DeltaUnreadable(ref().lease, "no such file"))
+    assert message(commands, messages.TaskRefuse).reason == "no such file"
+    assert worker.session.held == ()
