@@ -6,7 +6,6 @@ Everything is driven through the console's API, as a person's page does. Linux o
 import os
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +16,6 @@ from services.launch import places
 from services.launch.console_client import Link, read_link
 from services.launch.processes import Group, Service
 from services.launch.waiting import wait_for
-
-assert sys.platform != "win32", "processes are stopped and continued by signals"
 
 START_S = 20.0
 WAIT_S = 40.0
@@ -128,18 +125,18 @@ class Cluster:
     def kill(self, name: str) -> None:
         """kill -9, and wait for the death."""
         service = self.services.pop(name)
-        os.kill(service.process.pid, signal.SIGKILL)
+        service.process.kill()
         service.process.wait()
         self._group.forget(service)
         kept = self.home / "logs" / f"{name}.log"
         kept.rename(kept.with_name(f"{name}.{time.monotonic_ns()}.log"))
 
-    def signal_trainer(self, name: str, number: int) -> None:
-        """Send a signal to the trainer process of a worker."""
+    def signal_trainer(self, name: str, word: str) -> None:
+        """Send a signal, by its POSIX name, to the trainer process of a worker."""
         children = Path(f"/proc/{self.services[name].process.pid}/task").glob("*/children")
         for pid in [int(word) for path in children for word in path.read_text().split()]:
             if "trainer" in Path(f"/proc/{pid}/cmdline").read_text():
-                os.kill(pid, number)
+                os.kill(pid, getattr(signal, word))
 
     def _start(self, name: str, service: str, env: dict[str, str]) -> None:
         kept = {**places.without_service_settings(), **env}
