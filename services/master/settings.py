@@ -7,6 +7,7 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from services.common.host.machine import home
+from services.common.protocol.join_string import check_endpoint
 from services.common.protocol.limits import PORT_CONTROL, PORT_WORKERS
 
 
@@ -31,9 +32,10 @@ class MasterSettings(BaseSettings):
     log: Literal["text", "json"] = Field(default="text", description="Log lines for people or for machines")
 
     def endpoints(self, port: int) -> list[str]:
-        """The advertised endpoints for the port really bound; without any, this PC only."""
+        """The advertised endpoints for the port really bound. Raises ProtocolError for one that is none."""
         named = [one.strip() for one in self.advertise.split(",") if one.strip()]
-        return [f"tcp://{one}" if _has_port(one) else f"tcp://{_bracketed(one)}:{port}" for one in named]
+        given = [f"tcp://{one}" if _has_port(one) else f"tcp://{_bracketed(one)}:{port}" for one in named]
+        return [check_endpoint(one) for one in given]
 
 
 def _has_port(host: str) -> bool:

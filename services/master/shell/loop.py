@@ -30,7 +30,14 @@ from services.master.shell.evaluation import Evaluation
 from services.master.shell.keys import load_keys
 from services.master.shell.mailbox import Mailbox
 from services.master.shell.operator import Operator
-from services.master.shell.startup import check_zeromq, find_run, lock_data, open_doors, write_control_file
+from services.master.shell.startup import (
+    check_zeromq,
+    find_run,
+    lock_data,
+    open_doors,
+    raise_file_limit,
+    write_control_file,
+)
 from services.master.shell.store import Store, wall_ms
 from services.master.shell.uploads import Uploads
 from services.master.shell.worker_port import WorkerPort
@@ -45,7 +52,7 @@ class Master:
 
     def __init__(self, settings: MasterSettings, log: Log) -> None:
         check_zeromq()
-        self._log = log
+        few_files = raise_file_limit()
         folder = settings.data
         self._lock = lock_data(folder)
         control_folder, join_file = folder / "control", folder / "join" / "join-string"
@@ -71,6 +78,8 @@ class Master:
         self._logged_refused, self._logged_refused_ms = 0, -REFUSED_LOG_MS
         self._told_refused = 0
         self._keys_refused = 0
+        if few_files:
+            self._bulletin.post("WARN", few_files, {})
         self._restore(folder)
         write_control_file(control_folder, self._doors, settings, keys)
         join_file.parent.mkdir(parents=True, exist_ok=True)

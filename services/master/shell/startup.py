@@ -1,6 +1,7 @@
 """Opening the master's doors: lock, keys, sockets, ZAP; and finding the run that was going on."""
 
 import json
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,9 @@ from services.master.shell.checkpoints import Checkpoint
 from services.master.shell.keys import MasterKeys
 from services.master.shell.store import Store
 
+if sys.platform != "win32":
+    import resource
+
 _WATCHED = (
     zmq.EVENT_ACCEPTED
     | zmq.EVENT_DISCONNECTED
@@ -37,7 +41,8 @@ _WATCHED = (
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
 )
 FAREWELL_MS = 500  # for the last words to workers
-FILES_MIN = 4 * WORKERS_MAX + 256
+FILES_PER_WORKER, FILES_OWN = 4, 256
+FILES_WANTED = FILES_PER_WORKER * WORKERS_MAX + FILES_OWN
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared with, never a default here
 
 
@@ -49,6 +54,28 @@ def check_zeromq() -> None:
             f"libzmq {zmq.zmq_version()} is too old or lacks CURVE, needed is {wanted}; run `make setup` again",
             code="ZEROMQ_TOO_OLD",
         )
+
+
+def raise_file_limit() -> str:
+    """Let this process open enough files for WORKERS_MAX; a sentence when the PC allows fewer, else an empty text.
+
+    Beyond the limit a ROUTER stops accepting without an error (shared/research/zeromq.md 1.3), so too few are refused.
+    """
+    if sys.platform == "win32":
+        return ""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    endless = resource.RLIM_INFINITY
+    wanted = FILES_WANTED if hard == endless else min(FILES_WANTED, hard)
+    if soft != endless and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    workers = WORKERS_MAX if soft == endless else (soft - FILES_OWN) // FILES_PER_WORKER
+    if workers < 1:
+        raise SettingsError(
+            f"this process may open {soft} files, needed are {FILES_OWN + FILES_PER_WORKER}; raise it with `ulimit -n`",
+            code="FILE_LIMIT",
+        )
+    return "" if workers >= WORKERS_MAX else f"this PC allows {soft} open files: enough for about {workers} workers"
 
 
 def lock_data(folder: Path) -> FolderLock:

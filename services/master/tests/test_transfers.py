@@ -1,0 +1,159 @@
+"""Deltas in and snapshots out: few places, credits, resumed by what is missing, nobody starves."""
+
+import zlib
+from typing import Any
+
+import numpy as np
+
+from services.common.protocol.limits import DOWNLOADS_SERVED_MAX, UPLOADS_STAGED_MAX
+from services.common.protocol.messages import DeltaBegin, DeltaChunk, DeltaCommit, Pull, TaskRef
+from services.master.shell.aggregation import Snapshot
+from services.master.shell.downloads import IDLE_MS, Downloads
+from services.master.shell.uploads import Uploads
+
+CHUNK = 4096
+VALUES = np.arange(5 * CHUNK // 4 + 3, dtype=np.float32)  # five chunks and a rest
+RAW = VALUES.tobytes()
+
+
+class Desk:
+    """Records what uploads and downloads send and complete."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, Any]] = []
+        self.complete: list[tuple[str, TaskRef, bytes]] = []
+        self.uploads = Uploads(1, self._send, self._complete)
+        self.downloads = Downloads(1, CHUNK, self._send_payload)
+
+    def _send(self, worker: str, message: Any) -> None:
+        self.sent.append((worker, message))
+
+    def _send_payload(self, worker: str, message: Any, payload: memoryview | None) -> None:
+        self.sent.append((worker, message))
+
+    def _complete(self, worker: str, ref: TaskRef, delta: Any, digest: str) -> None:
+        self.complete.append((worker, ref, delta.tobytes()))
+
+    def take(self) -> list[tuple[str, Any]]:
+        taken, self.sent = self.sent, []
+        return taken
+
+    def wants(self) -> list[list[int]]:
+        return [message.want for _, message in self.take()]
+
+
+def ref(number: int, round_number: int = 1) -> TaskRef:
+    return TaskRef(
+        run="r-1", round=round_number, base_version=0, shard=number, lease=f"r-1.{round_number}.0.{number}.1"
+    )
+
+
+def begin(number: int) -> DeltaBegin:
+    return DeltaBegin(
+        term=1,
+        ref=ref(number),
+        encoding="fp32",
+        bytes=len(RAW),
+        chunks=6,
+        chunk_bytes=CHUNK,
+        digest="0" * 32,
+        samples=1,
+        steps=1,
+        correct=0,
+        loss=None,
+        compute_ms=1,
+    )
+
+
+def chunk(desk: Desk, number: int, index: int) -> None:
+    part = RAW[index * CHUNK : (index + 1) * CHUNK]
+    desk.uploads.chunk(f"w{number}", DeltaChunk(term=1, ref=ref(number), index=index, crc32=zlib.crc32(part)), part, 0)
+
+
+def commit(desk: Desk, number: int) -> None:
+    desk.uploads.commit(f"w{number}", DeltaCommit(term=1, ref=ref(number), digest="0" * 32), 0)
+
+
+def test_credits_one_more_for_each_chunk_and_the_whole_arrives() -> None:
+    desk = Desk()
+    desk.uploads.begin("w0", begin(0), 0)
+    assert desk.wants() == [[0, 1, 2, 3]]
+    for index in (1, 0, 3, 2, 4, 5):
+        chunk(desk, 0, index)
+    assert desk.wants() == [[4], [5]]
+    commit(desk, 0)
+    assert desk.complete == [("w0", ref(0), RAW)]
+
+
+def test_after_a_reconnect_only_what_is_missing_is_asked() -> None:
+    desk = Desk()
+    desk.uploads.begin("w0", begin(0), 0)
+    for index in (0, 2):
+        chunk(desk, 0, index)
+    desk.take()
+    desk.uploads.begin("w0", begin(0), 0)
+    assert desk.wants() == [[1, 3, 4, 5]]
+
+
+def test_a_fifth_upload_waits_and_gets_the_first_free_place() -> None:
+    desk = Desk()
+    for number in range(UPLOADS_STAGED_MAX + 1):
+        desk.uploads.begin(f"w{number}", begin(number), 0)
+    *_, (worker, last) = desk.take()
+    assert (worker, last.want) == (f"w{UPLOADS_STAGED_MAX}", [])
+    assert last.wait_ms > 0
+    for index in range(6):
+        chunk(desk, 0, index)
+    desk.take()
+    commit(desk, 0)
+    assert [(worker, message.want) for worker, message in desk.take()] == [(f"w{UPLOADS_STAGED_MAX}", [0, 1, 2, 3])]
+
+
+def test_a_stalled_upload_gives_its_place_away_and_keeps_what_it_sent() -> None:
+    desk = Desk()
+    for number in range(UPLOADS_STAGED_MAX + 1):
+        desk.uploads.begin(f"w{number}", begin(number), 0)
+    chunk(desk, 0, 0)
+    desk.take()
+    desk.uploads.tick(5_000)
+    told = desk.take()
+    assert told[0][0] == "w0"
+    assert told[0][1].want == []
+    assert (f"w{UPLOADS_STAGED_MAX}", [0, 1, 2, 3]) in [(worker, message.want) for worker, message in told]
+    desk.uploads.drop_round("r-1", 2, 5_000)
+    assert desk.take() == [], "another round's end changes nothing"
+
+
+def test_a_stranger_cannot_write_into_an_upload() -> None:
+    desk = Desk()
+    desk.uploads.begin("w0", begin(0), 0)
+    part = b"\xff" * CHUNK
+    desk.uploads.chunk("w9", DeltaChunk(term=1, ref=ref(0), index=0, crc32=zlib.crc32(part)), part, 0)
+    for index in range(6):
+        chunk(desk, 0, index)
+    commit(desk, 0)
+    assert desk.complete[0][2] == RAW
+
+
+def test_downloads_have_places_too_and_idle_ones_are_given_away() -> None:
+    desk = Desk()
+    values = VALUES.copy()
+    values.setflags(write=False)
+    desk.downloads.publish(Snapshot("r-1", 3, values, "0" * 32))
+
+    def pull(worker: str, *want: int, now_ms: int = 0) -> None:
+        desk.downloads.pull(worker, Pull(term=1, run="r-1", version=3, want=list(want)), now_ms)
+
+    for number in range(DOWNLOADS_SERVED_MAX + 1):
+        pull(f"w{number}", 0)
+    served = [worker for worker, _ in desk.take()]
+    assert served == [f"w{number}" for number in range(DOWNLOADS_SERVED_MAX)]
+    pull("w0", 5)
+    assert [(worker, message.index) for worker, message in desk.take()] == [
+        ("w0", 5),
+        (f"w{DOWNLOADS_SERVED_MAX}", 0),
+    ]
+    pull("w0", 0)
+    assert desk.take() == []
+    desk.downloads.tick(IDLE_MS + 1)
+    assert [worker for worker, _ in desk.take()] == ["w0"]
