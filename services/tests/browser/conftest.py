@@ -24,3 +24,5 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         started.start_worker("worker-1")
         started.start_worker("worker-2")
         yield started
+        for name in started.services:
+            print(f"--- {name}\n{started.log(name)[-2000:]}")  # pytest shows it when the test has failed

@@ -1,0 +1,46 @@
+"""What every route needs, made once per process and found on the application."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+
+from services.common.protocol.control import RunCommand, ShellCommand
+from services.console.hub import Hub
+from services.console.link import Link
+from services.console.problems import ProblemBody, unreachable
+
+
+@dataclass(frozen=True)
+class Console:
+    """The shared parts of one console."""
+
+    hub: Hub
+    link: Link
+    token: str
+
+    async def ask(self, command: RunCommand | ShellCommand) -> dict[str, Any]:
+        """The master's answer to a command; raises Problem."""
+        return await self.link.command(command)
+
+    def snapshot(self) -> dict[str, Any]:
+        """The last known state; raises Problem before the first one."""
+        snapshot = self.hub.mirror.snapshot
+        if snapshot is None:
+            raise unreachable(f"no state yet: {self.hub.link.reason}")
+        return snapshot
+
+
+def _console(request: Request) -> Console:
+    console: Console = request.app.state.console
+    return console
+
+
+ConsoleDep = Annotated[Console, Depends(_console)]
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    "default": {
+        "model": ProblemBody,
+        "description": "RFC 9457 problem; `code` is stable",
+        "content": {"application/problem+json": {}},
+    }
+}

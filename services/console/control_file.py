@@ -1,0 +1,58 @@
+"""Where the master is and how to prove that we may talk to it: the file `control.json` that it leaves for us.
+
+Not for sockets: `sockets.py` uses what is read here.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from zmq.utils import z85
+
+from services.common.errors import MaheError, SettingsError
+from services.common.protocol.join_string import PURPOSE_CONSOLE, check_endpoint, derive_key
+
+FILE_NAME = "control.json"
+FILE_BYTES_MAX = 64 * 1024
+_SECRET = re.compile(r"^[0-9a-f]{64}$")
+
+
+@dataclass(frozen=True)
+class MasterPlace:
+    """The master's control endpoint, its public key (Z85) and our secret key (Z85). Never logged whole."""
+
+    endpoint: str
+    server_key: bytes
+    secret_key: bytes
+
+
+def read_place(folder: Path, endpoint: str = "") -> MasterPlace:
+    """What `folder/control.json` says, with `endpoint` in place of its own if given.
+
+    Raises SettingsError with the reason: not there yet, not readable, or not what a master writes.
+    """
+    path = folder / FILE_NAME
+    try:
+        with path.open("rb") as file:
+            raw = file.read(FILE_BYTES_MAX)
+    except FileNotFoundError:
+        raise SettingsError(
+            f"waiting for {path}: the master writes it when it starts; start it with `mahe master` or `mahe up`",
+            code="CONTROL_MISSING",
+        ) from None
+    except OSError as error:
+        raise SettingsError(
+            f"{path} cannot be read ({error.strerror or error}); let this user read it", code="CONTROL_UNREADABLE"
+        ) from None
+    try:
+        fields = json.loads(raw)
+        server_key, secret = str(fields["server_key"]), str(fields["secret"])
+        place = check_endpoint(endpoint or str(fields["endpoint"]))
+        if len(server_key) != 40 or not _SECRET.match(secret):
+            raise ValueError("a key has the wrong length")
+        z85.decode(server_key.encode())
+    except (MaheError, ValueError, KeyError, TypeError) as error:
+        sentence = f"{path} is not what a master writes ({error}); restart the master"
+        raise SettingsError(sentence, code="CONTROL_BAD") from None
+    return MasterPlace(place, server_key.encode(), z85.encode(derive_key(bytes.fromhex(secret), PURPOSE_CONSOLE)))

@@ -1,0 +1,25 @@
+"""For whoever watches the process: alive, and ready. Without a token, and telling nothing but that."""
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from services.console.context import ConsoleDep
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/healthz", operation_id="getHealth", summary="The process is alive")
+async def get_health() -> dict[str, str]:
+    """Depends on nothing."""
+    return {"status": "alive"}
+
+
+@router.get("/readyz", operation_id="getReadiness", summary="The master answers")
+async def get_readiness(console: ConsoleDep, response: Response) -> dict[str, Any]:
+    """503 while a check fails; each says why."""
+    link = console.hub.link
+    ready = link.state == "live"
+    response.status_code = 200 if ready else 503
+    check = {"name": "master_link", "ok": ready, "state": link.state, "since_ms": link.since_ms, "reason": link.reason}
+    return {"ready": ready, "checks": [check]}

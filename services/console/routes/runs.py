@@ -1,0 +1,125 @@
+"""Runs: list, start, pause, resume, stop; their rounds and checkpoints."""
+
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import StreamingResponse
+
+from services.common.protocol.control import (
+    CreateRun,
+    ListCheckpoints,
+    ListRounds,
+    ListRuns,
+    PauseRun,
+    ResumeRun,
+    StopRun,
+)
+from services.common.protocol.messages import Count, RunId
+from services.common.protocol.spec import RunSpec
+from services.console.context import Console, ConsoleDep
+from services.console.problems import BrokenTransfer, Problem
+
+LIST_MAX = 500
+router = APIRouter(prefix="/runs", tags=["runs"])
+Limit = Annotated[int, Query(ge=1, le=LIST_MAX)]
+
+
+@router.get("", operation_id="listRuns", summary="All runs, newest first")
+async def list_runs(console: ConsoleDep, limit: Limit = 50, before: Count | None = None) -> dict[str, Any]:
+    """Page on with `before`."""
+    return await console.ask(ListRuns(limit=limit, before=before))
+
+
+@router.post("", operation_id="createRun", summary="Start a run", status_code=201)
+async def create_run(console: ConsoleDep, spec: RunSpec, response: Response) -> dict[str, Any]:
+    """Every field has a default; RUN_ACTIVE when a run goes on already."""
+    answer = await console.ask(CreateRun(spec=spec))
+    response.headers["location"] = f"/api/v1/runs/{answer.get('run', '')}"
+    return answer
+
+
+@router.get("/{run}", operation_id="getRun", summary="One run")
+async def get_run(console: ConsoleDep, run: RunId) -> dict[str, Any]:
+    """The current run as it is now; an earlier one as it ended."""
+    snapshot = console.hub.mirror.snapshot or {}
+    current = snapshot.get("run")
+    if isinstance(current, dict) and current.get("id") == run:
+        return current
+    answer = await console.ask(ListRuns(limit=LIST_MAX))
+    for item in answer.get("items", []):
+        if item.get("id") == run:
+            return dict(item)
+    raise Problem(f"there is no run {run}; GET /api/v1/runs lists them", code="RUN_UNKNOWN")
+
+
+@router.post(
+    "/{run}/pause", operation_id="pauseRun", summary="Close the round in flight, open no other", status_code=202
+)
+async def pause_run(console: ConsoleDep, run: RunId) -> dict[str, Any]:
+    """Watch the run's phase for what becomes of it."""
+    return await console.ask(PauseRun(run=run))
+
+
+@router.post("/{run}/resume", operation_id="resumeRun", summary="Go on with a paused run", status_code=202)
+async def resume_run(console: ConsoleDep, run: RunId) -> dict[str, Any]:
+    """Watch the run's phase for what becomes of it."""
+    return await console.ask(ResumeRun(run=run))
+
+
+@router.post("/{run}/stop", operation_id="stopRun", summary="End a run for good; its checkpoints stay", status_code=202)
+async def stop_run(console: ConsoleDep, run: RunId) -> dict[str, Any]:
+    """Watch the run's phase for what becomes of it."""
+    return await console.ask(StopRun(run=run))
+
+
+@router.get("/{run}/rounds", operation_id="listRounds", summary="Closed rounds in order", tags=["rounds"])
+async def list_rounds(console: ConsoleDep, run: RunId, after: Count = 0, limit: Limit = 50) -> dict[str, Any]:
+    """Page on with `after` = the answer's `next`, until that is null."""
+    return await console.ask(ListRounds(run=run, after=after, limit=limit))
+
+
+@router.get("/{run}/checkpoints", operation_id="listCheckpoints", summary="Checkpoints kept", tags=["checkpoints"])
+async def list_checkpoints(console: ConsoleDep, run: RunId) -> dict[str, Any]:
+    """The newest ones, and the best by evaluation."""
+    return await console.ask(ListCheckpoints(run=run))
+
+
+@router.get(
+    "/{run}/checkpoints/{number}",
+    operation_id="downloadCheckpoint",
+    summary="One checkpoint as .npz",
+    tags=["checkpoints"],
+    response_class=Response,
+    responses={200: {"content": {"application/octet-stream": {}}, "description": "The file, checked by SHA-256"}},
+)
+async def download_checkpoint(console: ConsoleDep, run: RunId, number: Count) -> Response:
+    """Read it with `numpy.load(..., allow_pickle=False)`. A transfer that fails ends early, never with other bytes."""
+    chosen = await _find_checkpoint(console, run, number)
+    chunks = console.link.download(str(chosen["sha256"]))
+    first = await anext(chunks, b"")  # a refusal is still an answer of its own here
+    headers = {
+        "content-disposition": f'attachment; filename="ckpt-{number}.npz"',
+        "content-length": str(chosen["bytes"]),
+        "etag": f'"{chosen["sha256"]}"',
+    }
+    return StreamingResponse(_rest(first, chunks), media_type="application/octet-stream", headers=headers)
+
+
+async def _find_checkpoint(console: Console, run: str, number: int) -> dict[str, Any]:
+    answer = await console.ask(ListCheckpoints(run=run))
+    for item in answer.get("items", []):
+        if item.get("round") == number:
+            return dict(item)
+    raise Problem(f"run {run} keeps no checkpoint of round {number}", code="CHECKPOINT_UNKNOWN")
+
+
+async def _rest(first: bytes, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    try:
+        yield first
+        async for chunk in chunks:
+            yield chunk
+    except Problem as problem:
+        raise BrokenTransfer(problem.sentence) from None
+    finally:
+        await chunks.aclose()

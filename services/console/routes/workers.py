@@ -1,0 +1,23 @@
+"""Workers: who is there, and sending one away."""
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from services.common.protocol.control import RemoveWorker
+from services.common.protocol.messages import WorkerId
+from services.console.context import ConsoleDep
+
+router = APIRouter(prefix="/workers", tags=["workers"])
+
+
+@router.get("", operation_id="listWorkers", summary="All workers with state, reason and speed")
+async def list_workers(console: ConsoleDep) -> dict[str, Any]:
+    """As last told by the master; `state.link` says how fresh that is."""
+    return {"items": console.snapshot().get("workers", [])}
+
+
+@router.delete("/{worker}", operation_id="removeWorker", summary="Revoke a worker's key and park it")
+async def remove_worker(console: ConsoleDep, worker: WorkerId) -> dict[str, Any]:
+    """It needs a new join string to come back."""
+    return await console.ask(RemoveWorker(worker=worker))

@@ -1,0 +1,102 @@
+"""A scripted master, a real console on a free port in a thread of its own, and a client that shows its token."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from services.console.server import ConsoleProcess
+from services.console.settings import ConsoleSettings
+from services.console.tests import scripted_cluster
+from services.console.tests.scripted_master import ScriptedMaster
+
+READY_S = 10.0
+
+
+@dataclass(frozen=True)
+class RunningConsole:
+    """One console that serves. `stop` ends it and returns once it has ended."""
+
+    url: str
+    token: str
+    data: Path
+    stop: Callable[[], None]
+
+    @property
+    def host(self) -> str:
+        return self.url.removeprefix("http://").rstrip("/")
+
+    def client(self) -> httpx.Client:
+        """A client as the page is one."""
+        return httpx.Client(base_url=self.url, headers={"X-MAHE-Token": self.token}, timeout=20, trust_env=False)
+
+
+@contextmanager
+def running_console(data: Path, control_dir: Path, *, port: int = 0) -> Iterator[RunningConsole]:
+    """A console in a thread; port 0: any free one."""
+    process = ConsoleProcess(ConsoleSettings(data=data, port=port, control_dir=control_dir))
+    ready = threading.Event()
+    place: list[str] = []
+
+    def on_ready(url: str, token: str) -> None:
+        place.extend((url, token))
+        ready.set()
+
+    thread = threading.Thread(target=process.run, args=(on_ready,))
+    thread.start()
+
+    def stop() -> None:
+        process.stop()
+        thread.join()
+
+    try:
+        assert ready.wait(READY_S)
+        yield RunningConsole(place[0], place[1], data, stop)
+    finally:
+        stop()
+
+
+def wait_until(what: Callable[[], bool], *, timeout_s: float = 15.0) -> None:
+    """Wait for something to become true; fails after `timeout_s`."""
+    pause = threading.Event()
+    for _ in range(int(timeout_s / 0.02)):
+        if what():
+            return
+        pause.wait(0.02)
+    raise AssertionError(f"not true after {timeout_s} s")
+
+
+@pytest.fixture
+def control_dir(tmp_path: Path) -> Path:
+    return tmp_path / "control"
+
+
+@pytest.fixture
+def master(control_dir: Path) -> Iterator[ScriptedMaster]:
+    scripted = ScriptedMaster(control_dir, scripted_cluster.state())
+    yield scripted
+    scripted.close()
+
+
+@pytest.fixture
+def console(tmp_path: Path, control_dir: Path) -> Iterator[RunningConsole]:
+    with running_console(tmp_path / "console", control_dir) as running:
+        yield running
+
+
+@pytest.fixture
+def client(console: RunningConsole) -> Iterator[httpx.Client]:
+    with console.client() as made:
+        yield made
+
+
+@pytest.fixture
+def live(master: ScriptedMaster, client: httpx.Client) -> httpx.Client:
+    """The client, once the console hears the master."""
+    assert master.endpoint
+    wait_until(lambda: client.get("/readyz").status_code == 200)
+    return client

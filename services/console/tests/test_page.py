@@ -1,0 +1,215 @@
+"""The page in Chromium against a scripted master: what it shows, what it asks first, what it never does."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from services.console.tests import scripted_cluster as cluster
+from services.console.tests.conftest import RunningConsole, running_console, wait_until
+from services.console.tests.scripted_master import ScriptedMaster, answers
+from services.tests.browser.chromium import chromium, open_page
+
+pytestmark = pytest.mark.browser
+WIDTHS = [320, 360, 800, 1440, 2560]
+HOSTILE = '<img src=x onerror="document.title=1">\u202e & "quoted" <script>document.title=2</script>'
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def page(browser: Browser, master: ScriptedMaster, console: RunningConsole) -> Iterator[Page]:
+    prepare(master)
+    page, seen = open_page(browser, console.url)
+    expect(page.locator("#header")).to_contain_text("●live")
+    yield page
+    assert seen.errors == []
+    assert seen.outside == []
+    page.close()
+
+
+def prepare(master: ScriptedMaster) -> None:
+    item = {"round": 12, "bytes": 300_000, "sha256": master.keep_file(b"z" * 300_000), "best": True}
+    joins = {"id": 1, "label": "page", "uses_left": 20, "expires_at_ms": 1_796_003_600_000, "state": "valid"}
+    replies: dict[str, dict[str, Any]] = {
+        "list_datasets": {"items": cluster.DATASETS},
+        "list_checkpoints": {"items": [item]},
+        "list_join_strings": {"items": [joins]},
+        "create_join_string": {**joins, "join_string": cluster.JOIN_STRING},
+        "create_run": {"run": "digits-8"},
+        "stop_run": {"run": "run-7"},
+        "remove_worker": {"worker": "w2"},
+    }
+    for name, result in replies.items():
+        master.replies[name] = answers(result)
+
+
+def last_command(master: ScriptedMaster, name: str) -> dict[str, Any]:
+    wait_until(lambda: any(command["name"] == name for command in master.commands))
+    return next(command for command in reversed(master.commands) if command["name"] == name)
+
+
+def test_it_shows_the_run_and_its_numbers_move(page: Page, master: ScriptedMaster) -> None:
+    run = page.locator("#run")
+    expect(run).to_contain_text("running")
+    expect(run).to_contain_text("round 13 of 30: 2 of 4 deltas are in")
+    expect(run).to_contain_text("21.4")
+    for number in (13, 14):
+        master.say("ROUND", f"round={number} workers=4", cluster.history_row(number))
+        master.say("RUN", "", cluster.run(number))
+    expect(run).to_contain_text("14 / 30")
+    expect(run.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "14")
+    expect(page.locator("#loss circle")).to_have_count(14)
+    expect(page.locator("#log")).to_contain_text("[ROUND] round=14 workers=4")
+    expect(page.locator("#loss figcaption")).to_contain_text("at round 14")
+
+
+def test_the_chart_is_read_with_mouse_and_keys(page: Page) -> None:
+    chart = page.locator("#loss .chart")
+    chart.hover(position={"x": 60, "y": 60})
+    expect(page.locator("#loss .meta")).to_contain_text("round 1: eval 1.")
+    chart.focus()
+    page.keyboard.press("End")
+    expect(page.locator("#loss .meta")).to_contain_text("round 12: eval 0.")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("#loss .meta")).to_contain_text("round 11: eval 0.")
+
+
+def test_it_shows_workers_with_state_and_reason(page: Page, master: ScriptedMaster) -> None:
+    rows = page.locator("#workers tbody tr")
+    expect(rows).to_have_count(4)
+    names = rows.locator("td.name > span")
+    expect(names).to_have_text(["dorm-417", "lab-pc-01", "lab-pc-02", "office-mac"])
+    expect(rows.nth(0)).to_contain_text("◐ paused")
+    expect(rows.nth(0)).to_contain_text("paused: on battery")
+    expect(rows.nth(1)).to_contain_text("● training 12/50")
+    expect(rows.nth(3)).to_contain_text("▲ LOST")
+    master.say("PROGRESS", "", {"workers": [{"id": "w1", "step": 44}]})
+    expect(rows.nth(1)).to_contain_text("training 44/50")
+    master.say("WORKER", "lab-pc-02 has left", {"id": "w2", "gone": True})
+    expect(rows).to_have_count(3)
+
+
+def test_stop_and_remove_ask_first(page: Page, master: ScriptedMaster) -> None:
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Stop this run?")
+    page.keyboard.press("Escape")
+    assert not [command for command in master.commands if command["name"] == "stop_run"]
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop").click()
+    assert last_command(master, "stop_run")["run"] == "run-7"
+    page.get_by_role("button", name="Remove worker lab-pc-02").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    assert last_command(master, "remove_worker")["worker"] == "w2"
+
+
+def test_a_run_is_started_with_recommended_values_and_faults_beside_their_field(
+    page: Page, master: ScriptedMaster
+) -> None:
+    start = page.locator("#start")
+    expect(start.get_by_role("button", name="Start")).to_be_disabled()
+    expect(start).to_contain_text("A run goes on")
+    master.say("RUN", "stopped", cluster.run(12, phase="STOPPED", reason="stopped by the operator"))
+    page.get_by_label("Data set").select_option("rings4")
+    expect(page.get_by_label("Hidden layers")).to_have_value("32, 32")
+    expect(start).to_contain_text("2 dimensions · 4 classes · 1,600 to train, 400 held out")
+    page.get_by_label("Local steps").fill("0")
+    page.get_by_label("Rounds", exact=True).fill("many")
+    start.get_by_role("button", name="Start").click()
+    expect(page.locator("#start-rounds-fault")).to_have_text("a number, please")
+    page.get_by_label("Rounds", exact=True).fill("5")
+    start.get_by_role("button", name="Start").click()
+    expect(page.locator("#start-k-steps-fault")).to_contain_text("greater than or equal to 1")
+    expect(page.get_by_label("Local steps")).to_be_focused()
+    page.get_by_label("Local steps").fill("25")
+    start.get_by_role("button", name="Start").click()
+    expect(start).to_contain_text("Started: digits-8")
+    spec = last_command(master, "create_run")["spec"]
+    assert (spec["dataset"], spec["rounds"], spec["k_steps"], spec["batch"]) == ("rings4", 5, 25, 16)
+    assert spec["model"] == {"family": "mlp", "hidden": [32, 32]}
+    assert spec["inner"] == {"name": "adamw", "lr": 0.01}
+
+
+def test_a_machine_is_added(page: Page, master: ScriptedMaster) -> None:
+    page.get_by_role("button", name="Create join string").click()
+    expect(page.locator("#join .command")).to_have_text(f"mahe join {cluster.JOIN_STRING}")
+    assert last_command(master, "create_join_string")["expires_s"] == 3600
+    expect(page.locator("#join .rows")).to_contain_text("20 uses left")
+
+
+def test_a_checkpoint_is_downloaded(page: Page, tmp_path: Path) -> None:
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download the checkpoint of round 12").click()
+    assert download.value.suggested_filename == "ckpt-12.npz"
+    download.value.save_as(tmp_path / "file")
+    assert (tmp_path / "file").stat().st_size == 300_000
+
+
+def test_the_log_holds_still_while_it_is_scrolled_up(page: Page, master: ScriptedMaster) -> None:
+    for number in range(80):
+        master.say("INFO", f"line {number}")
+    expect(page.locator("#log li")).to_have_count(80)
+    lines = page.locator("#log .log-lines")
+    lines.evaluate("(node) => { node.scrollTop = 0; }")
+    page.wait_for_timeout(100)
+    master.say("INFO", "one more")
+    button = page.get_by_role("button", name="1 new lines")
+    expect(button).to_be_visible()
+    assert lines.evaluate("(node) => node.scrollTop") == 0
+    button.click()
+    expect(button).to_be_hidden()
+    assert lines.evaluate("(node) => node.scrollHeight - node.scrollTop - node.clientHeight < 5")
+
+
+def test_hostile_names_and_lines_are_text(page: Page, master: ScriptedMaster) -> None:
+    master.say("WORKER", HOSTILE, cluster.worker(1, HOSTILE, reason=HOSTILE, platform=HOSTILE))
+    master.say("RUN", HOSTILE, {**cluster.run(12, reason=HOSTILE), "name": HOSTILE})
+    expect(page.locator("#log")).to_contain_text("<script>document.title=2</script>")
+    expect(page.locator("#workers tbody tr").first).to_contain_text('<img src=x onerror="document.title=1">')
+    assert page.title() == "MAHE"
+    assert page.locator("main img, main script").count() == 0
+
+
+def test_a_silent_master_is_stale_and_a_reload_shows_all_again(
+    page: Page, master: ScriptedMaster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.console.talk.STALE_S", 0.5)
+    master.mute = True
+    expect(page.locator("#banner")).to_contain_text("Stale since")
+    page.reload()
+    expect(page.locator("#header")).to_contain_text("stale since")
+    expect(page.locator("#run")).to_contain_text("12 / 30")
+    master.mute = False
+    expect(page.locator("#header")).to_contain_text("●live")
+    expect(page.locator("#banner")).to_be_hidden()
+
+
+def test_the_page_comes_back_after_the_console_was_restarted(
+    browser: Browser, master: ScriptedMaster, tmp_path: Path, control_dir: Path
+) -> None:
+    prepare(master)
+    with running_console(tmp_path / "console", control_dir) as first:
+        page, seen = open_page(browser, first.url)
+        expect(page.locator("#header")).to_contain_text("●live")
+    expect(page.locator("#header")).to_contain_text("console not reached since")
+    master.change_state(cluster.state(closed=13))
+    master.say("ROUND", "while it was away", cluster.history_row(13))
+    port = int(first.host.rpartition(":")[2])
+    with running_console(tmp_path / "console", control_dir, port=port):
+        expect(page.locator("#header")).to_contain_text("●live")
+        expect(page.locator("#loss circle")).to_have_count(13)
+    assert seen.errors == []
+    page.close()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_sticks_out(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.wait_for_timeout(200)
+    assert page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0

@@ -1,0 +1,167 @@
+"""Each route: the command it becomes, the answer, and the problem when the master refuses."""
+
+import hashlib
+from typing import Any
+
+import httpx
+import pytest
+
+from services.console.tests import scripted_cluster as cluster
+from services.console.tests.conftest import wait_until
+from services.console.tests.scripted_master import Script, ScriptedMaster, answers
+
+
+def refuses(code: str, text: str, result: dict[str, Any] | None = None) -> Script:
+    return lambda _: (False, code, text, result or {})
+
+
+def test_state_is_the_snapshot_with_later_events(live: httpx.Client, master: ScriptedMaster) -> None:
+    master.say("ROUND", "round=13 workers=4", cluster.history_row(13))
+    master.say("PROGRESS", "", {"workers": [{"id": "w1", "step": 31}]})
+    wait_until(lambda: live.get("/api/v1/state").json()["id"] == "1:2")
+    state = live.get("/api/v1/state").json()
+    assert state["link"]["state"] == "live"
+    assert state["seq"] == 2
+    assert state["snapshot"]["history"][-1]["round"] == 13
+    assert state["snapshot"]["workers"][0]["step"] == 31
+    assert [line["text"] for line in state["recent"]] == ["round=13 workers=4"]
+
+
+def test_a_run_is_created_with_defaults(live: httpx.Client, master: ScriptedMaster) -> None:
+    master.replies["create_run"] = answers({"run": "run-8"})
+    response = live.post("/api/v1/runs", json={"dataset": "rings4", "rounds": 5})
+    assert response.status_code == 201
+    assert response.json() == {"run": "run-8"}
+    assert response.headers["location"] == "/api/v1/runs/run-8"
+    spec = master.commands[-1]["spec"]
+    assert (spec["dataset"], spec["rounds"], spec["batch"]) == ("rings4", 5, 32)
+
+
+@pytest.mark.parametrize("action", ["pause", "resume", "stop"])
+def test_a_run_is_steered(live: httpx.Client, master: ScriptedMaster, action: str) -> None:
+    master.replies[f"{action}_run"] = lambda command: (True, "OK", "", {"run": command["run"]})
+    response = live.post(f"/api/v1/runs/run-7/{action}")
+    assert (response.status_code, response.json()) == (202, {"run": "run-7"})
+    assert master.commands[-1] == {"name": f"{action}_run", "run": "run-7"}
+
+
+def test_the_lists(live: httpx.Client, master: ScriptedMaster) -> None:
+    master.replies["list_datasets"] = answers({"items": cluster.DATASETS})
+    assert live.get("/api/v1/datasets").json()["items"][1]["name"] == "rings4"
+    assert [worker["id"] for worker in live.get("/api/v1/workers").json()["items"]] == ["w1", "w2", "w3", "w4"]
+    live.get("/api/v1/runs", params={"limit": 7, "before": 99})
+    assert master.commands[-1] == {"name": "list_runs", "limit": 7, "before": 99}
+    live.get("/api/v1/runs/run-7/rounds", params={"after": 3, "limit": 2})
+    assert master.commands[-1] == {"name": "list_rounds", "run": "run-7", "after": 3, "limit": 2}
+
+
+def test_one_run_is_found_in_the_state_or_in_the_list(live: httpx.Client, master: ScriptedMaster) -> None:
+    assert live.get("/api/v1/runs/run-7").json()["version"] == 12
+    assert master.commands == []
+    master.replies["list_runs"] = answers({"items": [{"id": "run-1", "version": 30}]})
+    assert live.get("/api/v1/runs/run-1").json()["version"] == 30
+    missing = live.get("/api/v1/runs/run-2")
+    assert (missing.status_code, missing.json()["code"]) == (404, "RUN_UNKNOWN")
+
+
+def test_a_worker_is_removed_and_join_strings_are_made_and_revoked(live: httpx.Client, master: ScriptedMaster) -> None:
+    master.replies["remove_worker"] = answers({"worker": "w3"})
+    assert live.delete("/api/v1/workers/w3").json() == {"worker": "w3"}
+    master.replies["create_join_string"] = answers({"id": 2, "join_string": cluster.JOIN_STRING})
+    made = live.post("/api/v1/join-strings", json={"label": "lab", "uses": 3})
+    assert (made.status_code, made.json()["join_string"]) == (201, cluster.JOIN_STRING)
+    wanted = {"name": "create_join_string", "label": "lab", "expires_s": 3600, "uses": 3}
+    assert master.commands[-1] == wanted
+    master.replies["revoke_join_string"] = answers({"id": 2})
+    assert live.delete("/api/v1/join-strings/2").json() == {"id": 2}
+
+
+@pytest.mark.parametrize(
+    "code, status",
+    [
+        ("RUN_ACTIVE", 409),
+        ("RUN_NOT_PAUSED", 409),
+        ("RUN_UNKNOWN", 404),
+        ("BAD_SPEC", 422),
+        ("DISK_FULL", 400),
+    ],
+)
+def test_a_refusal_keeps_its_code_and_sentence(
+    live: httpx.Client, master: ScriptedMaster, code: str, status: int
+) -> None:
+    master.replies["create_run"] = refuses(code, "no, because of this")
+    response = live.post("/api/v1/runs", json={})
+    problem = response.json()
+    assert response.status_code == problem["status"] == status
+    assert response.headers["content-type"] == "application/problem+json"
+    assert (problem["code"], problem["detail"], problem["instance"]) == (code, "no, because of this", "/api/v1/runs")
+    assert problem["type"] == f"urn:mahe:problem:{code}"
+
+
+def test_faults_of_fields_come_from_here_and_from_the_master(live: httpx.Client, master: ScriptedMaster) -> None:
+    response = live.post("/api/v1/runs", json={"k_steps": 0, "rounds": "many", "colour": "red"})
+    assert response.status_code == 422
+    assert {fault["field"] for fault in response.json()["errors"]} == {"k_steps", "rounds", "colour"}
+    fault = {"field": "inner.lr", "code": "RANGE", "message": "from 0 to 10"}
+    master.replies["create_run"] = refuses("BAD_SPEC", "lr is 99", {"errors": [fault]})
+    assert live.post("/api/v1/runs", json={}).json()["errors"] == [fault]
+
+
+@pytest.mark.parametrize(
+    "method, path, status, code",
+    [
+        ("GET", "/api/v1/nothing", 404, "NOT_FOUND"),
+        ("GET", "/static/../settings.py", 404, "NOT_FOUND"),
+        ("GET", "/static/%2e%2e/settings.py", 404, "NOT_FOUND"),
+        ("GET", "/static/index.html", 404, "NOT_FOUND"),
+        ("PUT", "/api/v1/runs", 405, "METHOD_NOT_ALLOWED"),
+        ("GET", "/api/v1/runs/NOT%20ONE", 422, "VALIDATION"),
+        ("GET", "/api/v1/runs?limit=0", 422, "VALIDATION"),
+        ("DELETE", "/api/v1/join-strings/x", 422, "VALIDATION"),
+        ("GET", "/api/v1/events?after=yesterday", 422, "EVENT_ID"),
+        ("GET", "/docs", 404, "NOT_FOUND"),
+    ],
+)
+def test_every_error_is_a_problem(client: httpx.Client, method: str, path: str, status: int, code: str) -> None:
+    response = client.request(method, path)
+    assert response.headers["content-type"] == "application/problem+json"
+    assert set(response.json()) == {"type", "title", "status", "detail", "instance", "code", "errors"}
+    assert (response.status_code, response.json()["code"]) == (status, code)
+
+
+def test_a_body_that_is_not_json_is_a_problem(client: httpx.Client) -> None:
+    response = client.post("/api/v1/runs", content=b"{", headers={"Content-Type": "application/json"})
+    assert (response.status_code, response.json()["code"]) == (422, "VALIDATION")
+
+
+def test_a_checkpoint_is_streamed_in_chunks(live: httpx.Client, master: ScriptedMaster) -> None:
+    content = bytes(range(256)) * 9000  # nine chunks, the last one short
+    sha256 = master.keep_file(content)
+    item = {"round": 12, "bytes": len(content), "sha256": sha256, "best": True}
+    master.replies["list_checkpoints"] = answers({"items": [item]})
+    response = live.get("/api/v1/runs/run-7/checkpoints/12")
+    assert response.headers["content-disposition"] == 'attachment; filename="ckpt-12.npz"'
+    assert response.headers["content-length"] == str(len(content))
+    assert hashlib.sha256(response.content).hexdigest() == sha256
+    assert live.get("/api/v1/runs/run-7/checkpoints/11").json()["code"] == "CHECKPOINT_UNKNOWN"
+
+
+def test_a_file_that_is_gone_is_a_404(live: httpx.Client, master: ScriptedMaster) -> None:
+    item = {"round": 1, "bytes": 10, "sha256": "0" * 64, "best": False}
+    master.replies["list_checkpoints"] = answers({"items": [item]})
+    response = live.get("/api/v1/runs/run-7/checkpoints/1")
+    assert (response.status_code, response.json()["code"]) == (404, "FILE_UNKNOWN")
+
+
+def test_a_file_with_other_bytes_ends_early(
+    live: httpx.Client, master: ScriptedMaster, capfd: pytest.CaptureFixture[str]
+) -> None:
+    content = b"y" * 700_000
+    master.files["1" * 64] = content
+    item = {"round": 1, "bytes": len(content) + 1, "sha256": "1" * 64, "best": False}
+    master.replies["list_checkpoints"] = answers({"items": [item]})
+    with pytest.raises(httpx.RemoteProtocolError):
+        live.get("/api/v1/runs/run-7/checkpoints/1")
+    errors = capfd.readouterr().err
+    assert "ended early: the file that came is not the one asked for" in errors
+    assert "Traceback" not in errors
