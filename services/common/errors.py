@@ -10,6 +10,9 @@
 An error says what happened, the value it met, what is allowed and the next step. Programmer errors are `assert`.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 
 class MaheError(Exception):
     """An operating error with a stable `code` (for machines and translations) and a sentence (for people)."""
@@ -51,3 +54,10 @@ class SettingsError(MaheError):
     """A setting, port or folder that cannot be used."""
 
     code = "SETTINGS"
+
+
+def bad_setting(prefix: str, fault: Mapping[str, Any]) -> SettingsError:
+    """The first fault of a settings class (one of pydantic's `errors()`): variable and value."""
+    field = "_".join(str(part) for part in fault["loc"][:1])
+    name = field.upper() if field.upper().startswith("MAHE_") else prefix + field.upper()
+    return SettingsError(f"{name} is {fault['input']!r}: {fault['msg']}; correct it and start again")

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from services.common.errors import SettingsError
+from services.common.errors import SettingsError, bad_setting
 from services.common.host.logs import Format
 from services.common.host.machine import home
 from services.common.protocol.limits import PORT_CONSOLE
@@ -69,9 +69,7 @@ def read_settings() -> ConsoleSettings:
     try:
         settings = ConsoleSettings()
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = PREFIX + "_".join(str(part) for part in first["loc"][:1]).upper()
-        raise SettingsError(f"{name} is {first['input']!r}: {first['msg']}; correct it and start again") from None
+        raise bad_setting(PREFIX, error.errors()[0]) from None
     if not is_loopback(settings.bind) and not settings.hosts:
         raise SettingsError(
             f"{PREFIX}BIND is {settings.bind}, which other PCs may reach; name the addresses under which the page is "

@@ -6,9 +6,8 @@ from types import FrameType
 
 from pydantic import ValidationError
 
-from services.common.errors import MaheError
+from services.common.errors import MaheError, bad_setting
 from services.common.host.logs import Log
-from services.common.protocol.codec import refusal
 from services.master.settings import MasterSettings
 from services.master.shell.loop import Master
 
@@ -30,7 +29,7 @@ def main() -> int:
         log = Log("master", settings.log)
         Master(settings, log).run(lambda: bool(stop))
     except ValidationError as error:
-        log("ERROR", refusal(error, code="SETTINGS").sentence)
+        log("ERROR", bad_setting("MAHE_MASTER_", error.errors()[0]).sentence)
         return 1
     except MaheError as error:
         log("ERROR", f"{error.sentence} ({error.code})")

@@ -7,10 +7,9 @@ from types import FrameType
 
 from pydantic import ValidationError
 
-from services.common.errors import MaheError
+from services.common.errors import MaheError, bad_setting
 from services.common.host.logs import Log
 from services.common.host.machine import NICE_AGENT, give_way
-from services.common.protocol.codec import refusal
 from services.worker.settings import WorkerSettings
 from services.worker.shell.agent import Agent
 from services.worker.shell.slot import take_slot
@@ -55,7 +54,7 @@ def main() -> int:
     try:
         settings = WorkerSettings()
     except ValidationError as error:
-        Log("worker")("ERROR", refusal(error, code="SETTINGS").sentence)
+        Log("worker")("ERROR", bad_setting("MAHE_WORKER_", error.errors()[0]).sentence)
         return 1
     log = Log("worker", settings.log)
     give_way(NICE_AGENT)

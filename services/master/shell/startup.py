@@ -63,19 +63,23 @@ def raise_file_limit() -> str:
     """
     if sys.platform == "win32":
         return ""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    endless = resource.RLIM_INFINITY
-    wanted = FILES_WANTED if hard == endless else min(FILES_WANTED, hard)
-    if soft != endless and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        soft = wanted
-    workers = WORKERS_MAX if soft == endless else (soft - FILES_OWN) // FILES_PER_WORKER
+    else:  # noqa: RET505 - so that mypy leaves this part out for Windows
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        endless = resource.RLIM_INFINITY
+        wanted = FILES_WANTED if hard == endless else min(FILES_WANTED, hard)
+        if soft != endless and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            soft = wanted
+        return _check_files(WORKERS_MAX if soft == endless else (soft - FILES_OWN) // FILES_PER_WORKER, soft)
+
+
+def _check_files(workers: int, files: int) -> str:
     if workers < 1:
         raise SettingsError(
-            f"this process may open {soft} files, needed are {FILES_OWN + FILES_PER_WORKER}; raise it with `ulimit -n`",
+            f"this process may open {files} files, needed are {FILES_OWN + FILES_PER_WORKER}; see `ulimit -n`",
             code="FILE_LIMIT",
         )
-    return "" if workers >= WORKERS_MAX else f"this PC allows {soft} open files: enough for about {workers} workers"
+    return "" if workers >= WORKERS_MAX else f"this PC allows {files} open files: enough for about {workers} workers"
 
 
 def lock_data(folder: Path) -> FolderLock:
