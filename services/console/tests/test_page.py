@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from services.console.tests import scripted_cluster as cluster
 from services.console.tests.conftest import RunningConsole, running_console, wait_until
@@ -213,3 +213,18 @@ def test_nothing_sticks_out(page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     page.wait_for_timeout(200)
     assert page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+
+
+def test_the_catalog_is_asked_once_however_slow_it_is(page: Page, master: ScriptedMaster) -> None:
+    asked: list[str] = []
+
+    def slowly(route: Route) -> None:
+        asked.append(route.request.url)
+        page.wait_for_timeout(500)
+        route.continue_()
+
+    page.route("**/api/v1/datasets", slowly)
+    page.reload()
+    expect(page.get_by_label("Data set").locator("option").nth(1)).to_be_attached()
+    page.wait_for_timeout(1_000)
+    assert len(asked) == 1, "a second answer would take back what was chosen since the first"

@@ -45,6 +45,7 @@ export function mountStart(root, { store, api }) {
   );
   body.append(form);
   let catalog = [];
+  let reading = false;
   let busy = false;
 
   fields.dataset.input.addEventListener("change", () => recommend(chosen()));
@@ -54,7 +55,7 @@ export function mountStart(root, { store, api }) {
   });
   store.on(["run", "link"], showState);
   store.on(["link"], ({ link }) => {
-    if (link.state === "live" && catalog.length === 0) readCatalog();
+    if (link.state === "live" && catalog.length === 0 && !reading) readCatalog();
   });
 
   function showState({ link, snapshot, lostSince }) {
@@ -64,7 +65,9 @@ export function mountStart(root, { store, api }) {
     setText(why, reason);
   }
 
+  /** Once: a second answer would take back what was chosen and typed since the first. */
   async function readCatalog() {
+    reading = true;
     try {
       catalog = (await api.datasets()).items;
       fields.dataset.input.replaceChildren(...options(catalog.map(({ name, title }) => [name, title || name])));
@@ -72,6 +75,8 @@ export function mountStart(root, { store, api }) {
       recommend(chosen());
     } catch (error) {
       outcome.say(error.message);
+    } finally {
+      reading = false;
     }
   }
 
