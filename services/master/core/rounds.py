@@ -70,6 +70,7 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
     for lease in accepted:
         worker = ctx.state.workers.get(lease.worker)
         if worker is not None:
+            worker.agent = "idle"
             worker.accepted_rounds += 1
             worker.samples_total += lease.samples
     _announce(ctx, run, round_, meta["accepted"])
