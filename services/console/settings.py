@@ -21,7 +21,7 @@ PREFIX = "MAHE_CONSOLE_"
 class ConsoleSettings(BaseSettings):
     """Settings of one console process."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", env_ignore_empty=True)
 
     data: Path = Field(
         default_factory=lambda: home() / "console", description="Folder of the token and of console.json"

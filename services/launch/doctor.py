@@ -23,6 +23,7 @@ PYTHON_MIN = (3, 11)
 FREE_MIB_FAIL = 200
 FREE_MIB_WARN = 2048
 MEMORY_MIB_WARN = 1024
+PORT_MAX = 65_535
 OURS = tuple(places.MODULES.values())
 _ASK_ZMQ = "import zmq; print(zmq.zmq_version(), zmq.__version__, int(zmq.has('curve')))"
 
@@ -121,7 +122,10 @@ def space(folder: Path, free_mib: int) -> Finding:
 
 def port(variable: str, default: int) -> Finding:
     """One TCP port: free, ours, or somebody else's."""
-    number = int(os.environ.get(variable) or default)
+    named = os.environ.get(variable) or str(default)
+    if not named.isdecimal() or int(named) > PORT_MAX:
+        return Finding("FAIL", f"{variable} is {named!r}, which is no port (0 to {PORT_MAX}); correct or unset it")
+    number = int(named)
     if number == 0 or port_free(number):
         return Finding("OK", f"port {number or 'any'} is free ({variable})")
     owner = port_owner(number)

@@ -14,7 +14,7 @@ from services.common.protocol.limits import PORT_CONTROL, PORT_WORKERS
 class MasterSettings(BaseSettings):
     """Frozen; each field is documented in deploy/example.env and the user guide."""
 
-    model_config = SettingsConfigDict(env_prefix="MAHE_MASTER_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="MAHE_MASTER_", frozen=True, extra="ignore", env_ignore_empty=True)
 
     data: Path = Field(default_factory=lambda: home() / "master", description="Folder of keys, runs and checkpoints")
     bind: str = Field(

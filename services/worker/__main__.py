@@ -68,7 +68,7 @@ def main() -> int:
         finally:
             slot.release()
     except MaheError as error:
-        log("ERROR", error.sentence)
+        log("ERROR", f"{error.sentence} ({error.code})")
         return 1
     return 0
 

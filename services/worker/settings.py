@@ -20,7 +20,9 @@ def hostname() -> str:
 class WorkerSettings(BaseSettings):
     """Frozen; each field is documented in deploy/example.env and the user guide."""
 
-    model_config = SettingsConfigDict(env_prefix="MAHE_WORKER_", frozen=True, extra="ignore", populate_by_name=True)
+    model_config = SettingsConfigDict(
+        env_prefix="MAHE_WORKER_", frozen=True, extra="ignore", populate_by_name=True, env_ignore_empty=True
+    )
 
     data: Path = Field(
         default_factory=lambda: home() / "worker", description="Folder of this PC's slots: keys, anchor, deltas"

@@ -88,7 +88,7 @@ class ListJoinStrings(Message):
 
 
 class CreateJoinString(Message):
-    """Make a join string for another PC. Answer: {"id", "join_string", "endpoints", "expires_at"}."""
+    """Make a join string for another PC. Answer: {"id", "join_string", "endpoints", "expires_at_ms", "uses"}."""
 
     name: Literal["create_join_string"] = "create_join_string"
     label: Name = "page"

@@ -62,6 +62,14 @@ def test_a_port_in_use_and_by_whom(monkeypatch: pytest.MonkeyPatch) -> None:
     assert port_free(number)
 
 
+@pytest.mark.parametrize("named", ["abc", "-1", "70000", " 5"])
+def test_a_port_that_is_none_fails_and_is_named(monkeypatch: pytest.MonkeyPatch, named: str) -> None:
+    monkeypatch.setenv("MAHE_MASTER_PORT", named)
+    finding = doctor.port("MAHE_MASTER_PORT", 47820)
+    assert finding.level == "FAIL"
+    assert repr(named) in finding.sentence
+
+
 def test_no_network_is_only_a_warning() -> None:
     assert doctor.reach([]).level == "WARN"
     assert doctor.reach(["192.0.2.7"]).sentence.endswith("192.0.2.7")

@@ -121,6 +121,8 @@ def restore(state: State, saved: Saved, now_ms: int) -> None:
     run.finished = run.version >= run.spec.rounds
     if meta["row"] is not None and (run.last_eval is None or run.last_eval.version < run.version):
         run.rows[run.version] = meta["row"]  # its evaluation was lost with the master; the shell asks again
+    if run.phase in (RunPhase.RUNNING, RunPhase.WAITING):
+        run.reason = f"the master restarted; going on from version {run.version}"
     state.run = run
     table = saved.table
     if run.phase not in ACTIVE or table is None or table["base_version"] != run.version:

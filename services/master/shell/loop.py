@@ -138,7 +138,7 @@ class Master:
         )
         for version in self._coordinator.state.run.rows if self._coordinator.state.run else ():
             self._effects.apply(Evaluate(saved.run, version), _now_ms())
-        text = f"run {saved.run} is taken up at version {saved.meta['version']} ({saved.phase.value}: {saved.reason})"
+        text = f"run {saved.run}, {saved.phase.value}, is taken up at version {saved.meta['version']}"
         self._bulletin.post("MASTER", text, {})
 
     def run(self, stopping: Callable[[], bool]) -> None:

@@ -241,6 +241,11 @@ def _bind(socket: "zmq.Socket[bytes]", address: str, port: int, option: str) -> 
     try:
         socket.bind(f"tcp://{address}:{port or '*'}")
     except zmq.ZMQError as error:
+        if error.errno != zmq.EADDRINUSE:
+            raise SettingsError(
+                f"{address} cannot be bound ({error.strerror}); is it an address of this PC? set MAHE_MASTER_BIND",
+                code="BIND_FAILED",
+            ) from None
         raise SettingsError(
             f"port {port} on {address} cannot be used ({error.strerror}); another program has it, or another master "
             f"runs: stop it, or set {option}",
