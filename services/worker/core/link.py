@@ -44,8 +44,9 @@ def sentence(fault: Fault, endpoint: str) -> str:
             )
         case Fault.KEY:
             return (
-                f"this master has another key than the join string says (or a port forwarding answers at {endpoint} "
-                "while the master behind it does not run); start the master, or get a new join string from its page"
+                f"this master has another key than the join string says, or what answers at {endpoint} is not a MAHE "
+                "master (or a port forwarding without one behind it); start the master, or get a new join string "
+                "from its page"
             )
         case Fault.ALIEN:
             return f"what answers at {endpoint} is not a MAHE master; is the port right?"
