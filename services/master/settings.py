@@ -6,9 +6,10 @@ from typing import Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from services.common.errors import SettingsError
 from services.common.host.machine import home
 from services.common.protocol.join_string import check_endpoint
-from services.common.protocol.limits import PORT_CONTROL, PORT_WORKERS
+from services.common.protocol.limits import ENDPOINTS_MAX, PORT_CONTROL, PORT_WORKERS
 
 
 class MasterSettings(BaseSettings):
@@ -32,9 +33,11 @@ class MasterSettings(BaseSettings):
     log: Literal["text", "json"] = Field(default="text", description="Log lines for people or for machines")
 
     def endpoints(self, port: int) -> list[str]:
-        """The advertised endpoints for the port really bound. Raises ProtocolError for one that is none."""
+        """The advertised endpoints for the port really bound. Raises MaheError for one that is none or too many."""
         named = [one.strip() for one in self.advertise.split(",") if one.strip()]
         given = [f"tcp://{one}" if _has_port(one) else f"tcp://{_bracketed(one)}:{port}" for one in named]
+        if len(given) > ENDPOINTS_MAX:
+            raise SettingsError(f"MAHE_ADVERTISE names {len(given)} addresses, allowed are {ENDPOINTS_MAX}; name fewer")
         return [check_endpoint(one) for one in given]
 
 

@@ -112,5 +112,5 @@ def refusal(error: ValidationError, *, code: str = "BAD_FIELD") -> ProtocolError
         return ProtocolError(
             f"unknown message type: {first['msg'][:200]}; use the same MAHE on both sides", code="UNKNOWN_TYPE"
         )
-    field = ".".join(path) or "message"
+    field = ".".join(path)[:80] or "message"
     return ProtocolError(f"field {field} is {value}: {first['msg']}; correct it and send it again", code=code)

@@ -16,6 +16,8 @@ KIB = 1024
 MIB = 1024 * KIB
 
 HEADER_BYTES_MAX = 64 * KIB
+SENTENCE_MAX = 1000  # characters
+ENDPOINTS_MAX = 16
 CHUNK_BYTES_MAX = MIB
 CHUNK_BYTES_MIN = 64 * KIB
 CHUNK_BYTES = 256 * KIB  # until the link is measured: 0.25 s at 8 Mbit/s

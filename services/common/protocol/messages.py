@@ -7,12 +7,23 @@ that they differ. Every other message refuses what it does not know.
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-from services.common.protocol.limits import CHUNK_BYTES_MAX, PARAMETERS_MAX, RANGES_MAX, WORKERS_MAX
+from services.common.protocol.limits import (
+    CHUNK_BYTES_MAX,
+    PARAMETERS_MAX,
+    RANGES_MAX,
+    SENTENCE_MAX,
+    WORKERS_MAX,
+)
 from services.common.protocol.spec import RunSpec, Spec
 
 __all__ = ["RunSpec", "Spec"]
+
+
+def _cut(text: object) -> object:
+    return text[:SENTENCE_MAX] if isinstance(text, str) else text
+
 
 WorkerId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
 RunId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
@@ -20,7 +31,7 @@ PublicKey = Annotated[str, StringConstraints(min_length=40, max_length=40)]  # Z
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]  # xxh3-128
 LeaseId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9.-]{1,96}$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=64)]
-Sentence = Annotated[str, StringConstraints(max_length=1000)]
+Sentence = Annotated[str, BeforeValidator(_cut)]  # longer ones are cut, never refused: they may quote what came in
 Code = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]{1,63}$")]
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Ms = Annotated[int, Field(ge=0, le=2**53)]

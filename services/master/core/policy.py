@@ -12,6 +12,7 @@ BOUND_FIRST = 2.0**10
 BOUND_MIN, BOUND_MAX = 2.0**-40, 2.0**40
 BOUND_FACTOR = 16.0
 ROUNDS_REMEMBERED = 5
+PIECES_MAX = 200  # of pending data in one shard: a TASK must fit its header
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,12 @@ def open_verdict(ready: int, min_workers: int, present: int) -> tuple[bool, str]
     return False, f"{ready} of {min_workers} workers; {more}"
 
 
+def _reasons(round_: Round) -> str:
+    reasons = list(dict.fromkeys(lease.reason for lease in round_.leases if lease.reason))
+    more = f"; and {len(reasons) - 3} more reasons" if len(reasons) > 3 else ""
+    return "; ".join(reason[:200] for reason in reasons[:3]) + more or "nobody is left"
+
+
 def quorum(round_: Round, reachable: Collection[str], min_workers: int) -> int:
     """Deltas needed to close at the deadline: only workers that can be reached, or are done, count."""
     counted = [x for x in round_.leases if x.state is LeaseState.ACCEPTED or (_is_out(x) and x.worker in reachable)]
@@ -67,7 +74,7 @@ def close_verdict(
     out = [lease for lease in round_.leases if _is_out(lease)]
     total = len(round_.leases)
     if not out and not accepted:
-        return Verdict.REOPEN, "; ".join(dict.fromkeys(lease.reason for lease in round_.leases)) or "nobody is left"
+        return Verdict.REOPEN, _reasons(round_)
     if not out:
         lost = total - len(accepted)
         if lost == 0:
@@ -138,7 +145,7 @@ def take_ranges(pending: list[Range], cursor: int, size: int) -> tuple[list[Rang
     """`size` stream positions: pending ones first, then from the cursor. Returns (taken, pending left, cursor)."""
     taken: list[Range] = []
     left = list(pending)
-    while size > 0 and left:
+    while size > 0 and left and len(taken) < PIECES_MAX:
         start, stop = left.pop(0)
         cut = min(stop, start + size)
         taken.append((start, cut))

@@ -87,9 +87,11 @@ class Aggregation:
         post: Callable[[Event], None],
         publish: Callable[[Snapshot], None],
         pinned: Callable[[], set[int]],
+        crashed: Callable[[Exception], None],
     ) -> None:
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._desk_parts = (folder, post, publish, pinned)
+        self._crashed = crashed
         self._thread = threading.Thread(target=self._work, name="aggregation")
 
     def start(self, restored: tuple[RunSpec, Checkpoint, int | None] | None) -> None:
@@ -110,7 +112,11 @@ class Aggregation:
     def _work(self) -> None:
         desk = _Desk(*self._desk_parts)
         while (job := self._jobs.get()) is not None:
-            desk.run_job(job)
+            try:
+                desk.run_job(job)
+            except Exception as error:  # noqa: BLE001 - a bug: the loop raises it and ends the master, loudly
+                self._crashed(error)
+                return
         desk.close()
 
 

@@ -52,6 +52,7 @@ class ControlPort:
     _replies: OrderedDict[str, list[Buffer]] = field(default_factory=OrderedDict)
     _askers: dict[str, bytes] = field(default_factory=dict)
     _files: dict[str, Path] = field(default_factory=dict)
+    _hashed: dict[Path, tuple[tuple[int, int], str]] = field(default_factory=dict)  # by (mtime_ns, size)
     _now_ms: int = 0
 
     def receive(self, now_ms: int) -> None:
@@ -81,10 +82,14 @@ class ControlPort:
 
     def offer(self, path: Path) -> dict[str, Any]:
         """Let a file be pulled by its SHA-256 until it is pruned; returns its facts."""
-        raw = path.read_bytes()
-        digest = hashlib.sha256(raw).hexdigest()
-        self._files[digest] = path
-        return {"bytes": len(raw), "sha256": digest, "path": str(path.resolve())}
+        stat = path.stat()
+        state = (stat.st_mtime_ns, stat.st_size)
+        known = self._hashed.get(path)
+        if known is None or known[0] != state:
+            self._hashed = {one: kept for one, kept in self._hashed.items() if one.exists()}
+            known = self._hashed[path] = (state, hashlib.sha256(path.read_bytes()).hexdigest())
+        self._files = {kept[1]: one for one, kept in self._hashed.items()}
+        return {"bytes": stat.st_size, "sha256": known[1], "path": str(path.resolve())}
 
     def flush(self, now_ms: int) -> None:
         """Send each subscriber what is new."""
@@ -97,7 +102,11 @@ class ControlPort:
                 self._snapshot(route, subscriber, now_ms)
                 continue
             for event in events[:EVENTS_AT_ONCE]:
-                if not self._send(route, event):
+                try:
+                    if not self._send(route, event):
+                        break
+                except ProtocolError:  # it does not fit a header: a snapshot says the same
+                    self._snapshot(route, subscriber, now_ms)
                     break
                 subscriber.seq = event.seq
 

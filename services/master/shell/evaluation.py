@@ -29,6 +29,7 @@ class Evaluation:
         self._child: Child | None = None
         self._running: _Job | None = None
         self._waiting: _Job | None = None
+        self._last: int | None = None  # until its MarkBest, if any, has surely been queued
         self._failures = 0
 
     def warm(self) -> None:
@@ -48,13 +49,18 @@ class Evaluation:
 
     def pinned(self) -> set[int]:
         """Versions whose checkpoint must stay until they are evaluated. Called by the aggregation thread."""
-        return {job.version for job in (self._running, self._waiting) if job is not None}
+        last = self._last
+        return {job.version for job in (self._running, self._waiting) if job is not None} | (
+            set() if last is None else {last}
+        )
 
     def take(self, line: dict[str, Any]) -> list[Event]:
         """A line from the child, in the loop: the result as an event, and the next evaluation begins."""
         job, self._running = self._running, None
         events: list[Event] = []
+        self._last = job.version if job is not None else self._last
         if line["t"] == "exit":
+            self.stop()  # closes our end of its pipes
             self._child = None
             self._failures += 1
         if line["t"] == "done" and job is not None and math.isfinite(line["loss"]):

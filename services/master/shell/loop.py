@@ -44,7 +44,7 @@ from services.master.shell.worker_port import WorkerPort
 
 TICK_MS = 200
 REFUSED_LOG_MS = 60_000
-Letter = Event | Snapshot | dict[str, Any]  # events, new versions, lines of the evaluator
+Letter = Event | Snapshot | dict[str, Any] | Exception  # events, new versions, the evaluator's lines, a crash
 
 
 class Master:
@@ -100,7 +100,7 @@ class Master:
         uploads = Uploads(self._term, self._workers.send, self._complete)
         self._downloads = Downloads(self._term, CHUNK_BYTES, self._workers.send)
         evaluation = Evaluation(self._mailbox.put)
-        aggregation = Aggregation(folder, self._mailbox.put, self._mailbox.put, evaluation.pinned)
+        aggregation = Aggregation(folder, self._mailbox.put, self._mailbox.put, evaluation.pinned, self._mailbox.put)
         operator = Operator(
             folder=folder,
             store=self._store,
@@ -148,21 +148,23 @@ class Master:
         poller.register(self._doors.control, zmq.POLLIN)
         poller.register(self._mailbox.fileno(), zmq.POLLIN)
         next_tick_ms = 0
-        while not stopping():
-            poller.poll(TICK_MS)
-            now_ms = _now_ms()
-            for letter in self._mailbox.drain():
-                self._open(letter)
-            for event in self._workers.receive(now_ms):
-                self._step(event)
-            self._control.receive(now_ms)
-            if now_ms >= next_tick_ms:
-                next_tick_ms = now_ms + TICK_MS
-                self._tick(now_ms)
-            for event in self._workers.flush():
-                self._step(event)
-            self._control.flush(now_ms)
-        self._close()
+        try:
+            while not stopping():
+                poller.poll(TICK_MS)
+                now_ms = _now_ms()
+                for letter in self._mailbox.drain():
+                    self._open(letter)
+                for event in self._workers.receive(now_ms):
+                    self._step(event)
+                self._control.receive(now_ms)
+                if now_ms >= next_tick_ms:
+                    next_tick_ms = now_ms + TICK_MS
+                    self._tick(now_ms)
+                for event in self._workers.flush():
+                    self._step(event)
+                self._control.flush(now_ms)
+        finally:
+            self._close()
 
     def _step(self, event: Event) -> None:
         now_ms = _now_ms()
@@ -172,6 +174,8 @@ class Master:
                 following += self._effects.apply(command, now_ms)
 
     def _open(self, letter: Letter) -> None:
+        if isinstance(letter, Exception):
+            raise letter
         if isinstance(letter, Snapshot):
             self._downloads.publish(letter)
         elif isinstance(letter, dict):

@@ -169,7 +169,8 @@ class Store:
     def add_events(self, events: list[tuple[int, str, str]]) -> None:
         """(time_ms, kind, text) lines; the oldest beyond EVENTS_KEPT go."""
         self._write("BEGIN IMMEDIATE")
-        self._db.executemany("INSERT INTO events (time_ms, kind, text) VALUES (?, ?, ?)", events)
+        for event in events:
+            self._write("INSERT INTO events (time_ms, kind, text) VALUES (?, ?, ?)", *event)
         self._write("DELETE FROM events WHERE id <= (SELECT MAX(id) FROM events) - ?", EVENTS_KEPT)
         self._write("COMMIT")
 
@@ -180,7 +181,7 @@ class Store:
     def _write(self, sql: str, *values: object) -> sqlite3.Cursor:
         try:
             return self._db.execute(sql, values)
-        except sqlite3.OperationalError as error:
+        except sqlite3.Error as error:
             if self._db.in_transaction:
                 self._db.rollback()
             raise CheckpointError(f"the store {self._path} cannot be written: {error}; free the disk") from None

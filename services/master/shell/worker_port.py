@@ -11,7 +11,7 @@ from typing import Any
 
 import zmq
 
-from services.common.errors import ProtocolError
+from services.common.errors import MaheError, ProtocolError
 from services.common.protocol.codec import Buffer, decode_from_worker, encode
 from services.common.protocol.limits import (
     CHUNK_BYTES,
@@ -41,6 +41,7 @@ from services.master.shell.admission import Admission, Guest, Member
 OUTBOX_MAX = 4_096  # messages; beyond it the worker is cut off and must rejoin
 HEARD_EVERY_MS = 500  # bulk frames are told to the core at most this often
 FRAMES_AT_ONCE = 256
+RETRY_MS = 60_000
 
 
 @dataclass
@@ -76,7 +77,7 @@ class WorkerPort:
             try:
                 message, payload = decode_from_worker([frame.buffer for frame in frames[1:]])
                 events += self._take(route, key, message, payload, now_ms)
-            except ProtocolError as error:
+            except MaheError as error:  # refused, or the store cannot be written: the sender is told, the loop goes on
                 self.refused(error.sentence)
                 self._reply(route, Error(code=error.code, text=error.sentence))
         return events
@@ -151,9 +152,10 @@ class WorkerPort:
         try:
             _check_version(message)
             member = self.admission.enrol(guest, message, now_ms)
-        except ProtocolError as error:
+        except MaheError as error:
             self.refused(f"{message.name}: {error.sentence}")
-            retry_ms = 60_000 if error.code == "AUTH_RATE_LIMITED" else None
+            final = isinstance(error, ProtocolError) and error.code != "AUTH_RATE_LIMITED"
+            retry_ms = None if final else RETRY_MS
             self._reply(route, Reject(code=error.code, text=error.sentence, retry_after_ms=retry_ms))
             return
         enrolled = Enrolled(
@@ -169,7 +171,7 @@ class WorkerPort:
             return []
         if member.worker not in self._sessions and len(self._sessions) >= WORKERS_MAX:
             text = f"{WORKERS_MAX} workers are joined, which is the limit; remove one on the page"
-            self._reply(route, Reject(code="CLUSTER_FULL", text=text, retry_after_ms=60_000))
+            self._reply(route, Reject(code="CLUSTER_FULL", text=text, retry_after_ms=RETRY_MS))
             return []
         self.forget(member.worker)
         self._sessions[member.worker] = _Session(route, heard_ms=now_ms)

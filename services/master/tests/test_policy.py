@@ -57,7 +57,7 @@ def test_taken_and_left_ranges_are_what_was_there(gaps: list[tuple[int, int]], s
     rest = [one for start, stop in left for one in range(start, stop)]
     before = [one for start, stop in pending for one in range(start, stop)] + list(range(at, cursor))
     assert sorted(positions + rest) == sorted(before)
-    assert cursor == at or not left, "the cursor moves only when nothing is pending"
+    assert cursor == at or not left, "the cursor moves only when nothing is pending (but for very many pieces)"
     assert all(first[1] < second[0] for first, second in pairwise(taken))
 
 
@@ -96,3 +96,23 @@ def test_the_fold_bound_is_a_power_of_two_sixteen_times_the_largest_entry() -> N
     assert policy.fold_bound([0.5]) == 8.0
     assert policy.fold_bound([9.0, 0.1, 0.1, 0.1, 0.1, 0.3]) == 8.0, "only the last five rounds count"
     assert policy.fold_bound([1e-30]) == 2.0**-40
+
+
+def test_many_small_pieces_of_pending_data_never_make_a_task_that_does_not_fit() -> None:
+    pending = [(at, at + 1) for at in range(0, 2000, 2)]
+    taken, left, cursor = policy.take_ranges(pending, 5000, 400)
+    assert sum(stop - start for start, stop in taken) == 400
+    assert len(taken) <= policy.PIECES_MAX + 1
+    assert (len(left), cursor) == (1000 - policy.PIECES_MAX, 5000 + 400 - policy.PIECES_MAX)
+
+
+def test_the_reason_of_a_reopened_round_stays_short() -> None:
+    round_ = a_round(LeaseState.LOST)
+    round_.leases = [
+        Lease(f"l{at}", at, f"w{at}", [], 1, 1, 1, 1.0, LeaseState.LOST, f"worker {at} " + "x" * 900)
+        for at in range(1000)
+    ]
+    verdict, reason = policy.close_verdict(0, round_, set(), {}, 1, Limits())
+    assert verdict is Verdict.REOPEN
+    assert len(reason) < 700
+    assert reason.endswith("and 997 more reasons")

@@ -6,11 +6,14 @@ Case numbers (J, F) are those of shared/research/reliability.md section 4.
 import json
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import zmq
 
+from services.common.errors import CheckpointError
 from services.common.learning import digest
 from services.common.protocol.control import Command, CreateRun
 from services.common.protocol.messages import (
@@ -23,7 +26,8 @@ from services.common.protocol.messages import (
     RunSpec,
     TaskAck,
 )
-from services.master.tests.conftest import Peer, Running, console, enrolled, guest, hello
+from services.master.shell.store import Store
+from services.master.tests.conftest import Peer, Running, console, enrolled, guest, hello, start_master
 
 BAD_FRAMES = [
     ("J1 empty header", [b""], "HEADER_NOT_JSON"),
@@ -38,6 +42,8 @@ BAD_FRAMES = [
     ("J23 cores true", [json.dumps({**json.loads(hello().model_dump_json()), "cores": True}).encode()], "BAD_FIELD"),
     ("F9 unknown type", [b'{"t": "EVAL", "code": "1+1"}'], "UNKNOWN_TYPE"),
     ("F5 header over the cap", [b" " * 70_000], "FRAME_TOO_LARGE"),
+    ("a field name of 60,000 characters", [json.dumps({"t": "PROGRESS", "x" * 60_000: 1}).encode()], "BAD_FIELD"),
+    ("a type of 60,000 characters", [json.dumps({"t": "x" * 60_000}).encode()], "UNKNOWN_TYPE"),
     ("F3 payload where none belongs", [hello().model_dump_json().encode(), b"x"], "FRAME_PAYLOAD"),
 ]
 
@@ -190,3 +196,45 @@ def test_a_bad_delta_is_refused_and_the_work_comes_again(
     again = joined.receive("TASK")
     assert (again.ref.round, again.ranges) == (task.ref.round, task.ranges)
     assert again.ref.lease != task.ref.lease
+
+
+def test_an_endless_reason_is_cut_and_the_loop_goes_on(master: Running, joined: Peer) -> None:
+    task = begin_run(master, joined)
+    body = {"t": "TASK_REFUSE", "term": joined.term, "ref": task.ref.model_dump(), "reason": "no " * 20_000}
+    joined.socket.send_multipart([json.dumps(body).encode()])
+    again = joined.receive("TASK")
+    assert again.ref.lease != task.ref.lease
+
+
+def test_a_store_that_cannot_be_written_refuses_a_join_for_now_and_nothing_else(
+    master: Running, joined: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise CheckpointError("the store cannot be written: database or disk is full; free the disk")
+
+    monkeypatch.setattr(Store, "enrol", full)
+    peer = guest(master)
+    public, _ = zmq.curve_keypair()
+    peer.send(Enrol(name="bob", public_key=public.decode(), proto_min=1, proto_max=1, app_version="0.1.0"))
+    refused = peer.receive("REJECT")
+    assert "free the disk" in refused.text
+    assert refused.retry_after_ms == 60_000, "it may come back by itself"
+    peer.close()
+    joined.send(hello())
+    assert joined.receive("WELCOME")
+
+
+def test_a_bug_in_the_aggregation_thread_ends_the_master_loudly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(Store, "save_run", broken)
+    running = start_master(tmp_path)
+    operator = console(running)
+    operator.send(Command(cmd_id="command-1", command=CreateRun(spec=RunSpec(dataset="gauss3"))))
+    running.thread.join(10)
+    operator.close()
+    with pytest.raises(RuntimeError, match="a bug"):
+        running.stop()

@@ -1,0 +1,69 @@
+"""The evaluator's places: one runs, one waits, a newer one takes its place; what may become the best is not pruned."""
+
+import queue
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from services.common.learning import build_model, describe
+from services.master.core.events import EvalDone, EvalSkipped
+from services.master.shell import checkpoints
+from services.master.shell.checkpoints import Checkpoint
+from services.master.shell.evaluation import Evaluation
+
+MODEL = {"family": "softmax"}
+
+
+def test_places_pins_and_a_damaged_checkpoint(tmp_path: Path) -> None:
+    data = describe("gauss3")
+    parameters = build_model(MODEL, 2, 3).initial_parameters(1)
+    paths = [checkpoints.write(tmp_path, Checkpoint(parameters, {}, {"round": at})) for at in range(4)]
+    paths[3].write_bytes(b"damaged")
+    lines: queue.Queue[dict[str, Any]] = queue.Queue()
+    evaluation = Evaluation(lines.put)
+    assert evaluation.ask("r-1", 0, paths[0], data, MODEL) == []
+    assert evaluation.ask("r-1", 1, paths[1], data, MODEL) == []
+    skipped = evaluation.ask("r-1", 2, paths[2], data, MODEL)
+    assert skipped == [EvalSkipped("r-1", 1, "not evaluated: a newer version was ready")]
+    assert evaluation.pinned() == {0, 2}
+    [done] = evaluation.take(lines.get(timeout=20))
+    assert isinstance(done, EvalDone)
+    assert (done.version, 0.0 < done.loss < 10.0, 0.0 <= done.accuracy <= 1.0) == (0, True, True)
+    assert evaluation.pinned() == {0, 2}, "the newest result may be the best: its file stays until that is settled"
+    evaluation.ask("r-1", 3, paths[3], data, MODEL)
+    [done] = evaluation.take(lines.get(timeout=20))
+    [failed] = evaluation.take(lines.get(timeout=20))
+    assert isinstance(failed, EvalSkipped)
+    assert "is damaged" in failed.reason
+    evaluation.stop()
+
+
+def test_an_evaluator_that_dies_is_started_again_and_its_version_is_told(tmp_path: Path) -> None:
+    data = describe("gauss3")
+    parameters = np.asarray(build_model(MODEL, 2, 3).initial_parameters(1))
+    path = checkpoints.write(tmp_path, Checkpoint(parameters, {}, {"round": 0}))
+    lines: queue.Queue[dict[str, Any]] = queue.Queue()
+    evaluation = Evaluation(lines.put)
+    evaluation.ask("r-1", 0, path, data, MODEL)
+    child = evaluation._child
+    assert child is not None
+    child.kill()
+    events = evaluation.take(lines.get(timeout=20))
+    if isinstance(events[0], EvalDone):  # it was quicker than the signal
+        events = evaluation.take(lines.get(timeout=20)) or [EvalSkipped("r-1", 0, "the evaluator ended")]
+    assert "the evaluator ended" in str(events[0])
+    evaluation.ask("r-1", 0, path, data, MODEL)
+    [done] = evaluation.take(lines.get(timeout=20))
+    assert isinstance(done, EvalDone)
+    evaluation.stop()
+
+
+def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
+    lines: queue.Queue[dict[str, Any]] = queue.Queue()
+    evaluation = Evaluation(lines.put)
+    evaluation.ask("r-1", 7, tmp_path / "ckpt-7.npz", describe("gauss3"), MODEL)
+    [skipped] = evaluation.take(lines.get(timeout=20))
+    assert isinstance(skipped, EvalSkipped)
+    assert "cannot be read" in skipped.reason
+    evaluation.stop()
