@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import IO
 
@@ -47,9 +48,8 @@ def make_folder(folder: Path) -> Path:
     """Create a data folder (0700) and check that it can be written; raises SettingsError with the next step."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        probe = folder / ".write-probe"
-        probe.write_bytes(b"")
-        probe.unlink()
+        with tempfile.TemporaryFile(dir=folder):  # of its own name: several processes may start in one folder
+            pass
     except OSError as error:
         raise SettingsError(
             f"the folder {folder} cannot be written ({error.strerror or error}); free it or set MAHE_HOME",
