@@ -6,7 +6,6 @@ The worker's CURVE key under which it may only ENROL is HKDF-SHA256(join secret)
 """
 
 import base64
-import binascii
 import hashlib
 import hmac
 import re
@@ -61,7 +60,7 @@ def parse_join_string(text: str) -> JoinString:
     encoded = compact[len(PREFIX) :].upper()
     try:
         body = base64.b32decode(encoded + "=" * (-len(encoded) % 8))
-    except binascii.Error:
+    except ValueError:  # also letters that are not ASCII
         raise _damaged() from None
     if len(body) < 70 or zlib.crc32(body[:-4]).to_bytes(4, "little") != body[-4:]:
         raise _damaged()
@@ -70,10 +69,13 @@ def parse_join_string(text: str) -> JoinString:
             f"join string of version {body[0]}, this MAHE reads {_VERSION}; install the same MAHE", code="JOIN_STRING"
         )
     endpoints, at = [], 66
-    for _ in range(body[65]):
-        length = body[at]
-        endpoints.append(check_endpoint(body[at + 1 : at + 1 + length].decode()))
-        at += 1 + length
+    try:
+        for _ in range(body[65]):
+            length = body[at]
+            endpoints.append(check_endpoint(body[at + 1 : at + 1 + length].decode()))
+            at += 1 + length
+    except (IndexError, UnicodeDecodeError):
+        raise _damaged() from None
     return JoinString(tuple(endpoints), body[1:33], body[33:65])
 
 
