@@ -72,7 +72,8 @@ def master_env(master: Path, port: int | None) -> dict[str, str | None]:
     if port is not None:
         env["MAHE_MASTER_PORT"] = str(port)
     if not os.environ.get("MAHE_ADVERTISE"):
-        env["MAHE_ADVERTISE"] = ",".join(advertised(addresses())) or None
+        bound = os.environ.get("MAHE_MASTER_BIND") or ""
+        env["MAHE_ADVERTISE"] = ",".join(advertised(addresses(), ipv6=":" in bound)) or None
     return env
 
 
@@ -87,9 +88,9 @@ def console_env(master: Path, console: Path, port: int | None) -> dict[str, str 
     return env
 
 
-def advertised(found: list[str]) -> list[str]:
-    """Addresses as they stand in an endpoint: IPv6 in brackets."""
-    return [f"[{address}]" if ":" in address else address for address in found]
+def advertised(found: list[str], *, ipv6: bool) -> list[str]:
+    """Addresses as they stand in an endpoint: IPv6 in brackets, and only where the master is bound to IPv6."""
+    return [f"[{one}]" if ":" in one else one for one in found if ipv6 or ":" not in one]
 
 
 def join_string(link: Link) -> tuple[str, list[str]] | None:

@@ -130,6 +130,9 @@ def test_a_demo_inherits_no_place_of_real_work(monkeypatch: pytest.MonkeyPatch) 
 def test_what_a_master_advertises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MAHE_ADVERTISE", raising=False)
     monkeypatch.setattr(up, "addresses", lambda: ["192.0.2.7", "2001:db8::7"])
+    monkeypatch.delenv("MAHE_MASTER_BIND", raising=False)
+    assert up.master_env(Path("/m"), 5)["MAHE_ADVERTISE"] == "192.0.2.7", "the master is bound to IPv4 by default"
+    monkeypatch.setenv("MAHE_MASTER_BIND", "::")
     assert up.master_env(Path("/m"), 5)["MAHE_ADVERTISE"] == "192.0.2.7,[2001:db8::7]"
     monkeypatch.setenv("MAHE_ADVERTISE", "pc.example")
     assert "MAHE_ADVERTISE" not in up.master_env(Path("/m"), 5)
