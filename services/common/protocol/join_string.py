@@ -16,7 +16,6 @@ from services.common.errors import ProtocolError
 from services.common.protocol.limits import ENDPOINTS_MAX
 
 PREFIX = "mahe1."
-SECRET_BYTES = 32
 _VERSION = 1
 _ENDPOINT = re.compile(r"^tcp://(\[[0-9a-fA-F:.%a-z]+\]|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?):(\d{1,5})$")
 

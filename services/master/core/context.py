@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from services.common.protocol.messages import TaskRef, ToWorker
 from services.master.core.commands import Answer, Command, Report, SaveRun, Send
 from services.master.core.policy import Limits
-from services.master.core.state import REACHABLE, Lease, LeaseState, Link, Round, Run, RunPhase, State, Worker
+from services.master.core.state import REACHABLE, Lease, Link, Round, Run, RunPhase, State, Worker
 from services.master.core.view import run_view, worker_view
 
 
@@ -60,12 +60,7 @@ class Context:
     def ready(self) -> list[Worker]:
         """Workers that may get a new shard, by id."""
         run = self.state.run
-        busy = [
-            lease.worker
-            for round_ in (run.rounds if run else [])
-            for lease in round_.leases
-            if lease.state in (LeaseState.OUT, LeaseState.UPLOADING)
-        ]
+        busy = [lease.worker for round_ in (run.rounds if run else []) for lease in round_.leases if lease.is_out]
         return [
             worker
             for worker in self.state.by_id()

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from services.master.core.state import Lease, LeaseState, Range, Round
+from services.master.core.state import LeaseState, Range, Round
 
 BATCH_MIN = 8
 BATCH_FACTOR_MAX = 4
@@ -58,7 +58,7 @@ def _reasons(round_: Round) -> str:
 
 def quorum(round_: Round, reachable: Collection[str], min_workers: int) -> int:
     """Deltas needed to close at the deadline: only workers that can be reached, or are done, count."""
-    counted = [x for x in round_.leases if x.state is LeaseState.ACCEPTED or (_is_out(x) and x.worker in reachable)]
+    counted = [x for x in round_.leases if x.state is LeaseState.ACCEPTED or (x.is_out and x.worker in reachable)]
     return max(1, min(min_workers, len(counted)))
 
 
@@ -71,7 +71,7 @@ def close_verdict(
     Nobody left and nothing accepted: REOPEN.
     """
     accepted = round_.accepted()
-    out = [lease for lease in round_.leases if _is_out(lease)]
+    out = [lease for lease in round_.leases if lease.is_out]
     total = len(round_.leases)
     if not out and not accepted:
         return Verdict.REOPEN, _reasons(round_)
@@ -178,7 +178,3 @@ def fold_bound(recent_absmax: Sequence[float]) -> float:
     while bound < BOUND_FACTOR * largest and bound < BOUND_MAX:
         bound *= 2.0
     return bound
-
-
-def _is_out(lease: Lease) -> bool:
-    return lease.state in (LeaseState.OUT, LeaseState.UPLOADING)

@@ -14,7 +14,7 @@ from services.master.core.commands import (
 from services.master.core.context import Context
 from services.master.core.events import AggregationDone, AssignmentSaved, CheckpointDone
 from services.master.core.recovery import checkpoint_meta, round_table
-from services.master.core.state import REACHABLE, Lease, LeaseState, Round, RoundPhase, Run, RunPhase, Worker
+from services.master.core.state import ACTIVE, REACHABLE, Lease, LeaseState, Round, RoundPhase, Run, RunPhase, Worker
 
 
 def advance(ctx: Context) -> None:
@@ -22,7 +22,7 @@ def advance(ctx: Context) -> None:
     run = ctx.state.run
     if run is None or not run.prepared:
         return
-    if run.phase in (RunPhase.RUNNING, RunPhase.WAITING, RunPhase.PAUSED):
+    if run.phase in ACTIVE:
         for round_ in list(run.rounds):
             if round_.phase is RoundPhase.COLLECTING:
                 _consider_closing(ctx, run, round_)
@@ -92,7 +92,7 @@ def drop_rounds(ctx: Context, run: Run, reason: str) -> None:
         if round_.phase not in (RoundPhase.OPEN, RoundPhase.COLLECTING):
             continue
         for lease in round_.leases:
-            if lease.state in (LeaseState.OUT, LeaseState.UPLOADING) or lease.state is LeaseState.ACCEPTED:
+            if lease.state is not LeaseState.LOST:
                 ctx.send(lease.worker, Cancel(term=ctx.state.term, ref=ctx.ref(run, round_, lease), reason=reason))
         run.pending = policy.merge_ranges(run.pending + [one for lease in round_.leases for one in lease.ranges])
         run.rounds.remove(round_)
@@ -179,7 +179,7 @@ def _reopen(ctx: Context, run: Run, round_: Round) -> None:
 def _announce(ctx: Context, run: Run, round_: Round, accepted: list[int]) -> None:
     term = ctx.state.term
     for lease in round_.leases:
-        if lease.state in (LeaseState.OUT, LeaseState.UPLOADING):
+        if lease.is_out:
             ref = ctx.ref(run, round_, lease)
             ctx.send(lease.worker, Cancel(term=term, ref=ref, reason="the round closed without it"))
     message = RoundClosed(

@@ -74,6 +74,11 @@ class Lease:
     loss: float | None = None
     delta_bytes: int = 0
 
+    @property
+    def is_out(self) -> bool:
+        """With its worker, or on the way back: an answer is still awaited."""
+        return self.state in (LeaseState.OUT, LeaseState.UPLOADING)
+
 
 @dataclass
 class Round:

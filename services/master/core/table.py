@@ -9,7 +9,7 @@ from typing import Any
 
 from services.master.core import deltas, rounds, runs, workers
 from services.master.core.context import Context
-from services.master.core.state import RunPhase
+from services.master.core.state import ACTIVE, RunPhase
 
 Handler = Callable[[Context, Any], object]
 
@@ -23,7 +23,6 @@ class Ignore:
 
 Cell = Handler | Ignore
 _ALL = tuple(RunPhase)
-_ACTIVE = (RunPhase.RUNNING, RunPhase.WAITING, RunPhase.PAUSED)
 _ENDED = (RunPhase.IDLE, RunPhase.STOPPED, RunPhase.FAILED)
 
 
@@ -36,7 +35,7 @@ def _only(handler: Handler, phases: tuple[RunPhase, ...], otherwise: Cell) -> di
 
 
 _OVER = Ignore("the run it belongs to has ended")
-_COMMITS = (*_ACTIVE, RunPhase.STOPPED)  # a stop lets a round that has begun to commit through
+_COMMITS = (*ACTIVE, RunPhase.STOPPED)  # a stop lets a round that has begun to commit through
 
 TABLE: dict[str, dict[RunPhase, Cell]] = {
     # time and workers: the same whatever the run does
@@ -58,11 +57,11 @@ TABLE: dict[str, dict[RunPhase, Cell]] = {
     "CreateRun": _only(runs.on_create, _ENDED, runs.refuse_create),
     "PauseRun": _only(runs.on_pause, (RunPhase.RUNNING, RunPhase.WAITING), runs.refuse_phase),
     "ResumeRun": _only(runs.on_resume, (RunPhase.PAUSED,), runs.refuse_phase),
-    "StopRun": _only(runs.on_stop, _ACTIVE, runs.refuse_phase),
+    "StopRun": _only(runs.on_stop, ACTIVE, runs.refuse_phase),
     # what the shell has done
-    "RunPrepared": _only(runs.on_prepared, _ACTIVE, _OVER),
-    "RunUnusable": _only(runs.on_unusable, _ACTIVE, _OVER),
-    "AssignmentSaved": _only(rounds.on_assignment_saved, _ACTIVE, _OVER),
+    "RunPrepared": _only(runs.on_prepared, ACTIVE, _OVER),
+    "RunUnusable": _only(runs.on_unusable, ACTIVE, _OVER),
+    "AssignmentSaved": _only(rounds.on_assignment_saved, ACTIVE, _OVER),
     "AggregationDone": _only(rounds.on_aggregation_done, _COMMITS, _OVER),
     "CheckpointDone": _only(rounds.on_checkpoint_done, _COMMITS, _OVER),
     "WorkFailed": _only(runs.on_failed, _COMMITS, _OVER),

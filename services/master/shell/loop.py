@@ -5,6 +5,7 @@ frame -> event -> Coordinator.step -> commands -> effects. Results of other thre
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ class Master:
         where = ", ".join(self._endpoints)
         self._bulletin.post("MASTER", f"ready for workers at {where} (term {self._term}, {kernel_impl()} kernels)", {})
 
-    def _build(self, folder: Any, beacon_key: str) -> Effects:
+    def _build(self, folder: Path, beacon_key: str) -> Effects:
         self._workers = WorkerPort(
             socket=self._doors.workers,
             admission=self._admission,
@@ -123,7 +124,7 @@ class Master:
             operator=operator,
         )
 
-    def _restore(self, folder: Any) -> None:
+    def _restore(self, folder: Path) -> None:
         found, sentences = find_run(self._store, folder, self._admission.names())
         for sentence in sentences:
             self._bulletin.post("WARN", sentence, {})

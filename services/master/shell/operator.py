@@ -119,11 +119,10 @@ class Operator:
 
 def _check_spec(spec: RunSpec) -> None:
     """Names and values of data set, model and optimizers; raises ProtocolError BAD_SPEC naming the field."""
-    names = [entry["name"] for entry in catalog()]
-    plain = spec.dataset.removeprefix("builtin:")
-    entry = next((one for one in catalog() if one["name"] == plain), None)
+    entries = {entry["name"]: entry for entry in catalog()}
+    entry = entries.get(spec.dataset.removeprefix("builtin:"))
     if entry is None:
-        raise ProtocolError(f"field dataset is {spec.dataset!r}, allowed are {', '.join(names)}", code="BAD_SPEC")
+        raise ProtocolError(f"field dataset is {spec.dataset!r}, allowed are {', '.join(entries)}", code="BAD_SPEC")
     try:
         model = build_model(spec.model, entry["dimensions"], entry["classes"])
         build_inner(spec.inner, model.n_parameters)

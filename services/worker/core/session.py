@@ -27,7 +27,6 @@ Row: TypeAlias = dict[type[Any], "Handler | Ignore"]
 PARKED = Ignore("parked: only another start leads out")
 STOPPED = Ignore("the agent is ending")
 NOT_UP = Ignore("there is no connection that could bring it; it is a late one")
-NOT_JOINED = Ignore("belongs to a session, and there is none yet")
 ENROLS = Ignore("under the join key only ENROLLED and REJECT count")
 HAS_KEY = Ignore("enrolled already; this connection is under the own key")
 STARTED = Ignore("started already")

@@ -70,9 +70,7 @@ class MasterLink:
         for name, value in DEALER_OPTIONS.items():
             dealer.setsockopt(getattr(zmq, name), value)
         dealer.setsockopt(zmq.RECONNECT_IVL, self._reconnect_ivl_ms)
-        dealer.setsockopt(
-            zmq.ROUTING_ID, bytes([1 + secrets.randbelow(255)]) + secrets.token_bytes(ROUTING_ID_BYTES - 1)
-        )
+        dealer.setsockopt(zmq.ROUTING_ID, route_id())
         if endpoint.startswith("tcp://["):
             dealer.setsockopt(zmq.IPV6, 1)
         dealer.curve_serverkey = self._server_key
