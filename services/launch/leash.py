@@ -2,6 +2,7 @@
 
 The launcher holds the other end of standard input. Its end, by closing or by any kind of death (also SIGKILL), is the
 order to stop: the service gets its usual signal, and after STOP_S this process and all that it started are killed.
+A launcher that stops in good order writes FAREWELL first and sweeps up itself; an end without it means that it died.
 Not for services that a person starts by hand: those run without a leash.
 """
 
@@ -14,6 +15,7 @@ import threading
 import time
 
 STOP_S = 5.0
+FAREWELL = b"."
 
 
 def main() -> None:
@@ -21,11 +23,13 @@ def main() -> None:
     module = sys.argv[1]
     sys.argv[:] = sys.argv[1:]
     launcher = os.getppid()
-    threading.Thread(target=_hold, args=(_take_input(),), name="leash", daemon=True).start()
+    abandoned = threading.Event()
+    threading.Thread(target=_hold, args=(_take_input(), abandoned), name="leash", daemon=True).start()
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
     finally:
-        if os.getppid() != launcher:  # else the launcher sweeps up, and reads our exit code
+        # A dead launcher's pipe ends before we get another parent, so the parent's number alone may come too late.
+        if abandoned.is_set() or os.getppid() != launcher:  # else the launcher sweeps up, and reads our exit code
             _kill_all()
 
 
@@ -38,10 +42,13 @@ def _take_input() -> int:
     return leash
 
 
-def _hold(leash: int) -> None:
+def _hold(leash: int, abandoned: threading.Event) -> None:
+    said = b""
     with contextlib.suppress(OSError):
-        while os.read(leash, 512):  # the launcher writes nothing
-            pass
+        while word := os.read(leash, 512):
+            said += word
+    if said != FAREWELL:
+        abandoned.set()
     if sys.platform == "win32":
         signal.raise_signal(signal.SIGINT)
     else:

@@ -19,6 +19,7 @@ from typing import IO, Self
 
 from services.common.errors import MaheError
 from services.common.host.files import make_folder
+from services.launch.leash import FAREWELL
 
 STOP_S = 5.0  # for all of them together; then they are killed
 STAGE_S = 2.0  # the next kind is asked to stop after this time at the latest
@@ -60,9 +61,16 @@ class Service:
         return f"the {self.name} {how}; the end of {self.log}:{lines or ' (it wrote nothing)'}"
 
     def ask_to_stop(self) -> None:
-        """Let go of the leash."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()  # nothing is ever written, so closing cannot fail
+        """Let go of the leash, with a word: without one it would mean that we died. Safe to call twice."""
+        leash = self.process.stdin
+        assert leash is not None
+        if leash.closed:
+            return
+        with contextlib.suppress(OSError):  # it has ended already
+            leash.write(FAREWELL)
+            leash.flush()
+        with contextlib.suppress(OSError):  # the word may still be in the buffer, and nobody there to read it
+            leash.close()
 
     def kill(self) -> None:
         """End the process now, with all that it started."""

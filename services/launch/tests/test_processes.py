@@ -11,7 +11,7 @@ import pytest
 
 from services.common.errors import MaheError
 from services.launch.processes import STOP_S, Group
-from services.launch.tests.conftest import gone, pids, running, until
+from services.launch.tests.conftest import LIMIT_S, gone, pids, running, until
 from services.launch.tests.fake_launcher import FAKE
 
 
@@ -86,6 +86,19 @@ def test_kill_9_of_the_launcher_leaves_no_orphan(tmp_path: Path, how: str) -> No
     launcher, processes = launch(tmp_path, how)
     launcher.kill()
     launcher.communicate()
+    gone(processes)
+
+
+def test_a_leash_that_ends_without_a_word_means_death_whatever_the_parent_s_number_says(tmp_path: Path) -> None:
+    """The kernel closes a dead launcher's pipes before its children get another parent: here the parent still lives."""
+    file = tmp_path / "one"
+    command = [sys.executable, "-m", "services.launch.leash", FAKE]
+    env = {**os.environ, "FAKE_FILE": str(file), "FAKE_STOP": "clean"}
+    service = subprocess.Popen(command, stdin=subprocess.PIPE, env=env, start_new_session=True)
+    processes = pids(file)
+    assert service.stdin is not None
+    service.stdin.close()
+    service.wait(LIMIT_S)
     gone(processes)
 
 
