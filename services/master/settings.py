@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from services.common.errors import SettingsError
+from services.common.errors import ProtocolError, SettingsError
 from services.common.host.machine import home
 from services.common.protocol.join_string import check_endpoint
 from services.common.protocol.limits import ENDPOINTS_MAX, PORT_CONTROL, PORT_WORKERS
@@ -30,15 +30,21 @@ class MasterSettings(BaseSettings):
         validation_alias="MAHE_ADVERTISE",
         description="Hosts or host:port, by commas, under which other PCs reach this one; goes into join strings",
     )
+    local_host: str = Field(
+        default="127.0.0.1", description="Host under which workers of this PC reach this master; for their join file"
+    )
     log: Literal["text", "json"] = Field(default="text", description="Log lines for people or for machines")
 
     def endpoints(self, port: int) -> list[str]:
-        """The advertised endpoints for the port really bound. Raises MaheError for one that is none or too many."""
+        """The advertised endpoints for the port really bound. Raises SettingsError for one that is none or too many."""
         named = [one.strip() for one in self.advertise.split(",") if one.strip()]
         given = [f"tcp://{one}" if _has_port(one) else f"tcp://{_bracketed(one)}:{port}" for one in named]
         if len(given) > ENDPOINTS_MAX:
             raise SettingsError(f"MAHE_ADVERTISE names {len(given)} addresses, allowed are {ENDPOINTS_MAX}; name fewer")
-        return [check_endpoint(one) for one in given]
+        try:
+            return [check_endpoint(one) for one in given]
+        except ProtocolError as error:
+            raise SettingsError(f"MAHE_ADVERTISE: {error.sentence}", code=error.code) from None
 
 
 def _has_port(host: str) -> bool:

@@ -50,6 +50,7 @@ class Story:
         self.coordinator = Coordinator(self.term)
         self.disk = Disk()
         self.by_hand = False
+        self.now = 0
         self.leases: dict[str, TaskRef] = {}
         self.owed: list[tuple[e.Event, c.Command]] = []  # what the shell has yet to answer
 
@@ -76,6 +77,9 @@ class Story:
             return self._step(event, now)
         plain = [word for word in words if "=" not in word]
         facts = dict(word.split("=", 1) for word in words if "=" in word)
+        if verb == "meanwhile":
+            return self._meanwhile(now, facts)
+        self.now = now
         events = getattr(self, f"_{verb}")(plain, facts)
         return [line for event in events for line in self._step(event, now)]
 
@@ -147,6 +151,17 @@ class Story:
         open_rounds = [f"round {one.number} of attempt {one.attempt}" for one in run.rounds]
         return [f"term {self.term}, version {run.version}, {run.phase.value}, open: {', '.join(open_rounds) or 'none'}"]
 
+    def _meanwhile(self, until: int, agents: dict[str, str]) -> list[str]:
+        """Heartbeats and ticks every 2 s up to `until`; a `frozen` worker trains without progress since now."""
+        lines, since = [], self.now
+        while self.now + 2000 <= until:
+            self.now += 2000
+            for name, agent in agents.items():
+                age = f"age={self.now - since}" if agent == "frozen" else "age=0"
+                lines += self._event(self.now, "beat", [name, "agent=" + agent.replace("frozen", "training"), age])
+            lines += [f"{line} (at {self.now})" for line in self._event(self.now, "tick", [])]
+        return lines
+
     # one method for each verb
 
     def _join(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
@@ -172,8 +187,9 @@ class Story:
         return [e.WorkerLeft(f"w-{plain[0]}", "the connection is gone")]
 
     def _beat(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
-        agent: Any = facts.get("agent", "idle")
-        return [e.WorkerSaid(f"w-{name}", Heartbeat(term=self.term, agent=agent)) for name in plain]
+        agent: Any = facts.get("agent", "training")
+        heartbeat = Heartbeat(term=self.term, agent=agent, progress_age_ms=int(facts.get("age", "0")))
+        return [e.WorkerSaid(f"w-{name}", heartbeat) for name in plain]
 
     def _drain(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
         return [e.WorkerSaid(f"w-{plain[0]}", Drain(term=self.term, reason="paused by its owner"))]
@@ -182,7 +198,9 @@ class Story:
         return [e.WorkerSaid(f"w-{plain[0]}", Bye(term=self.term, code="STOPPING", reason="stopped by its owner"))]
 
     def _refuse(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
-        refuse = TaskRefuse(term=self.term, ref=self._ref(plain[0]), reason="not enough memory")
+        busy = "busy" in plain
+        reason = "paused by its owner" if busy else "not enough memory"
+        refuse = TaskRefuse(term=self.term, ref=self._ref(plain[0]), reason=reason, busy=busy)
         return [e.WorkerSaid(f"w-{plain[0]}", refuse)]
 
     def _begin(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
@@ -197,7 +215,7 @@ class Story:
             bytes=int(facts.get("bytes", str(4 * N_PARAMETERS))),
             chunks=1,
             chunk_bytes=262_144,
-            digest=DIGEST.format(7),
+            digest=DIGEST.format(int(facts.get("digest", "7"))),
             samples=100,
             steps=10,
             correct=50,
@@ -209,11 +227,12 @@ class Story:
     def _staged(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
         nonfinite, absmax = int(facts.get("nonfinite", "0")), float(facts.get("absmax", "0.5"))
         code = facts.get("code", "")
-        return [
-            e.DeltaStaged(
-                f"w-{plain[0]}", self._ref(plain[0]), code, "as it says" if code else "", nonfinite, absmax, 1.0
-            )
-        ]
+        text = "as it says" if code else ""
+        digest = DIGEST.format(int(facts.get("digest", "7")))
+        return [e.DeltaStaged(f"w-{plain[0]}", self._ref(plain[0]), digest, code, text, nonfinite, absmax, 1.0)]
+
+    def _stalled(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        return [e.UploadStalled(f"w-{plain[0]}", self._ref(plain[0]))]
 
     def _delta(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
         return self._begin(plain, facts) + self._staged(plain, facts)
@@ -239,7 +258,7 @@ class Story:
 
     def _fail(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
         self.owed.clear()
-        return [e.WorkFailed(RUN, "the disk is full; free it, then start the master again")]
+        return [e.WorkFailed(RUN, "the disk is full; free it, then resume the run")]
 
     def _eval(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
         return [e.EvalDone(RUN, int(facts["version"]), float(facts["loss"]), float(facts["acc"]))]
@@ -276,7 +295,10 @@ def _tell(command: c.Command) -> list[str]:
         data = f"cursor {meta['cursor']}, pending {meta['pending']}"
         return [f"save: checkpoint {command.round}, accepted {meta['accepted']}, {data}"]
     if isinstance(command, c.Fold):
-        return [f"fold shard {command.ref.shard}, weight {command.weight:.4g}, bound {command.bound:g}"]
+        which = "" if int(command.digest, 16) == 7 else f" (digest {int(command.digest, 16)})"
+        return [f"fold shard {command.ref.shard}{which}, weight {command.weight:.4g}, bound {command.bound:g}"]
+    if isinstance(command, c.RestoreRun):
+        return [f"read version {command.version} again"]
     if isinstance(command, c.Answer):
         return [f"answer {command.code}: {command.text}"]
     known = {
@@ -286,6 +308,7 @@ def _tell(command: c.Command) -> list[str]:
         c.Aggregate: "outer step",
         c.Evaluate: "evaluate",
         c.RevokeWorker: "revoke its key",
+        c.ForgetSession: "forget its session",
     }
     return [known[type(command)]] if type(command) in known else []
 

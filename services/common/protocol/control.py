@@ -31,7 +31,7 @@ class PauseRun(Message):
 
 
 class ResumeRun(Message):
-    """Go on with a paused run. Answer: {"run": id}."""
+    """Go on with a paused or failed run. Answer: {"run": id}."""
 
     name: Literal["resume_run"] = "resume_run"
     run: RunId

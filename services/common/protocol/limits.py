@@ -18,6 +18,7 @@ MIB = 1024 * KIB
 HEADER_BYTES_MAX = 64 * KIB
 SENTENCE_MAX = 1000  # characters
 ENDPOINTS_MAX = 16
+ENDPOINT_BYTES_MAX = 255  # its length is one byte of a join string
 CHUNK_BYTES_MAX = MIB
 CHUNK_BYTES = 256 * KIB  # until the link is measured: 0.25 s at 8 Mbit/s
 WINDOW_CHUNKS = 4
@@ -33,6 +34,7 @@ SUSPECT_MS = 6_000
 LOST_MS = 15_000
 UPLOAD_STALL_MS = 5_000  # an upload below UPLOAD_STALL_BYTES in this time gives its place away
 UPLOAD_STALL_BYTES = 64 * KIB
+UPLOAD_DEAD_MS = 120_000  # an upload that has a place and sends nothing for so long is given up
 
 CURVE_DOMAIN_WORKERS = "mahe-worker"
 CURVE_DOMAIN_CONSOLE = "mahe-console"

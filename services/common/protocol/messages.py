@@ -176,12 +176,13 @@ class TaskAck(Message):
 
 
 class TaskRefuse(Message):
-    """W->M: handed back, whole, with the reason (memory, unknown data, owner)."""
+    """W->M: handed back, whole, with the reason. `busy`: not now (owner, other work); the work is not at fault."""
 
     t: Literal["TASK_REFUSE"] = "TASK_REFUSE"
     term: Count
     ref: TaskRef
     reason: Sentence
+    busy: bool = False
 
 
 class Pull(Message):

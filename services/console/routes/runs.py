@@ -61,7 +61,7 @@ async def pause_run(console: ConsoleDep, run: RunId) -> dict[str, Any]:
     return await console.ask(PauseRun(run=run))
 
 
-@router.post("/{run}/resume", operation_id="resumeRun", summary="Go on with a paused run", status_code=202)
+@router.post("/{run}/resume", operation_id="resumeRun", summary="Go on with a paused or failed run", status_code=202)
 async def resume_run(console: ConsoleDep, run: RunId) -> dict[str, Any]:
     """Watch the run's phase for what becomes of it."""
     return await console.ask(ResumeRun(run=run))

@@ -23,6 +23,15 @@ class PrepareRun:
 
 
 @dataclass(frozen=True)
+class RestoreRun:
+    """Read this version again: what was computed since the last durable one is void."""
+
+    run: str
+    spec: RunSpec
+    version: int
+
+
+@dataclass(frozen=True)
 class SaveRun:
     """Make a run's phase durable."""
 
@@ -53,9 +62,13 @@ class Stage:
 
 @dataclass(frozen=True)
 class Fold:
-    """Add a staged delta to the round's sum: weight as a fraction of the samples assigned, clip factor, bound B."""
+    """Add a staged delta to the round's sum: weight as a fraction of the samples assigned, clip factor, bound B.
+
+    The digest says which one was judged: a worker may have sent another since.
+    """
 
     ref: TaskRef
+    digest: str
     weight: float
     clip: float
     bound: float
@@ -63,9 +76,10 @@ class Fold:
 
 @dataclass(frozen=True)
 class DropStaged:
-    """Forget what was staged of this delta."""
+    """Forget this delta, which was staged and is not wanted."""
 
     ref: TaskRef
+    digest: str
 
 
 @dataclass(frozen=True)
@@ -119,6 +133,13 @@ class MarkBest:
 
 
 @dataclass(frozen=True)
+class ForgetSession:
+    """A worker is LOST: its uploads are void, and its next message is answered REJOIN."""
+
+    worker: str
+
+
+@dataclass(frozen=True)
 class RevokeWorker:
     """Delete a worker's key and drop its session."""
 
@@ -148,6 +169,7 @@ class Report:
 Command = (
     Send
     | PrepareRun
+    | RestoreRun
     | SaveRun
     | SaveAssignment
     | Stage
@@ -159,6 +181,7 @@ Command = (
     | SaveRound
     | Evaluate
     | MarkBest
+    | ForgetSession
     | RevokeWorker
     | Answer
     | Report

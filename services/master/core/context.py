@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from services.common.protocol.messages import TaskRef, ToWorker
+from services.common.protocol.messages import ToWorker
 from services.master.core.commands import Answer, Command, Report, SaveRun, Send
-from services.master.core.policy import Limits
-from services.master.core.state import REACHABLE, Lease, Link, Round, Run, RunPhase, State, Worker
+from services.master.core.policy import Limits, failure_wait_ms
+from services.master.core.state import REACHABLE, Lease, LeaseState, Link, Run, RunPhase, State, Worker
 from services.master.core.view import run_view, worker_view
 
 
@@ -47,11 +47,15 @@ class Context:
         run.phase, run.reason = phase, reason
         self.report_run(run, f"{run.name} is {phase.value}: {reason}" if log else "")
 
-    def ref(self, run: Run, round_: Round, lease: Lease) -> TaskRef:
-        """The address of a piece of work on the wire."""
-        return TaskRef(
-            run=run.id, round=round_.number, base_version=round_.base_version, shard=lease.shard, lease=lease.id
-        )
+    def failed(self, worker: Worker | None, lease: Lease, reason: str, *, refused: bool, bad: bool = False) -> None:
+        """A worker could not do this piece of work: it comes again, and this worker waits, each time longer."""
+        lease.state, lease.reason, lease.refused, lease.bad = LeaseState.LOST, reason, refused, bad
+        if worker is None:
+            return
+        worker.failures += 1
+        wait_ms = failure_wait_ms(worker.failures)
+        worker.not_before_ms = self.now_ms + wait_ms
+        worker.reason = f"{reason}; gets new work in {wait_ms // 1000} s"
 
     def reachable(self) -> set[str]:
         """Ids of workers that can be reached now: for membership tests only, never iterated."""
@@ -64,5 +68,9 @@ class Context:
         return [
             worker
             for worker in self.state.by_id()
-            if worker.link is Link.LINKED and not worker.draining and worker.agent != "paused" and worker.id not in busy
+            if worker.link is Link.LINKED
+            and not worker.draining
+            and worker.agent != "paused"
+            and worker.not_before_ms <= self.now_ms
+            and worker.id not in busy
         ]

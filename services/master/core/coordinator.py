@@ -12,6 +12,9 @@ from services.master.core.rounds import advance
 from services.master.core.state import State
 from services.master.core.table import TABLE, Ignore
 
+# With a thousand workers these come a thousand times a second; what they change is judged at the next Tick.
+QUIET = ("HEARTBEAT", "PROGRESS", "TASK_ACK", "WorkerHeard")
+
 
 class Coordinator:
     """Holds the state; `state` may be read by anyone and changed by nobody else."""
@@ -31,5 +34,6 @@ class Coordinator:
         cell = TABLE[name][self.state.phase]
         if not isinstance(cell, Ignore):
             cell(ctx, event)
-        advance(ctx)
+        if name not in QUIET or ctx.out:
+            advance(ctx)
         return ctx.out

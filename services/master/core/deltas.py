@@ -1,9 +1,9 @@
 """Handlers for deltas: is this piece of work wanted, is it good, is it in. Once per (run, round, shard)."""
 
-from services.common.protocol.messages import Ack, AckStatus, DeltaBegin, TaskRef
+from services.common.protocol.messages import Ack, AckStatus, Cancel, DeltaBegin, TaskRef
 from services.master.core.commands import DropStaged, Fold, Report, Stage
 from services.master.core.context import Context
-from services.master.core.events import DeltaStaged, WorkerSaid
+from services.master.core.events import DeltaStaged, UploadStalled, WorkerSaid
 from services.master.core.state import ACTIVE, Lease, LeaseState, Round, RoundPhase, Run, Worker
 from services.master.core.workers import on_heard
 
@@ -26,9 +26,9 @@ def on_delta_begin(ctx: Context, event: WorkerSaid) -> None:
         return
     run = ctx.state.run
     assert run is not None
-    if begin.bytes != 4 * run.n_parameters:
-        lease.state, lease.reason, lease.refused = LeaseState.LOST, "its delta had another size", True
-        text = f"field bytes is {begin.bytes}, allowed is {4 * run.n_parameters} ({run.n_parameters} float32 values)"
+    text = _shape(begin, 4 * run.n_parameters)
+    if text:
+        ctx.failed(worker, lease, f"{worker.name} sent a delta of another shape", refused=True, bad=True)
         _ack(ctx, worker.id, begin.ref, "refused", "DELTA_SHAPE", text)
         return
     lease.state, lease.reason = LeaseState.UPLOADING, ""
@@ -39,9 +39,13 @@ def on_delta_begin(ctx: Context, event: WorkerSaid) -> None:
 def on_delta_staged(ctx: Context, event: DeltaStaged) -> None:
     """A delta is here and was checked: accept it once, or refuse it with the reason."""
     ref = event.ref
+    worker = ctx.state.workers.get(event.worker)
+    if worker is None:  # it was removed meanwhile
+        ctx.out.append(DropStaged(ref, event.digest))
+        return
     status, code, text, lease = _admit(ctx, event.worker, ref)
     if status is not None or lease is None:
-        ctx.out.append(DropStaged(ref))
+        ctx.out.append(DropStaged(ref, event.digest))
         _ack(ctx, event.worker, ref, status or "stale", code, text)
         return
     run = ctx.state.run
@@ -51,14 +55,37 @@ def on_delta_staged(ctx: Context, event: DeltaStaged) -> None:
     refusal = _judge(event, round_)
     if refusal is not None:
         code, text = refusal
-        lease.state, lease.reason, lease.refused = LeaseState.LOST, text, True
-        ctx.out.append(DropStaged(ref))
+        ctx.failed(worker, lease, f"the delta of {worker.name} was refused: {text}", refused=True, bad=True)
+        ctx.out.append(DropStaged(ref, event.digest))
         ctx.out.append(Report("DELTA", f"round {ref.round} shard {ref.shard} refused ({code}): {text}", {}))
         _ack(ctx, event.worker, ref, "refused", code, text)
         return
     lease.state, lease.accepted_ms, lease.absmax = LeaseState.ACCEPTED, ctx.now_ms, event.absmax
-    ctx.out.append(Fold(ref, lease.samples / round_.samples(), CLIP, round_.bound))
+    worker.failures, worker.reason = 0, ""
+    ctx.out.append(Fold(ref, event.digest, lease.samples / round_.samples(), CLIP, round_.bound))
     _ack(ctx, event.worker, ref, "accepted", "OK", "accepted; keep it until the round is closed")
+
+
+def on_upload_stalled(ctx: Context, event: UploadStalled) -> None:
+    """A place for a delta that does not come: the round does not wait for it any longer."""
+    worker = ctx.state.workers.get(event.worker)
+    status, _, _, lease = _admit(ctx, event.worker, event.ref)
+    if worker is None or status is not None or lease is None:
+        return
+    reason = f"the upload of {worker.name} stood still"
+    ctx.failed(worker, lease, reason, refused=False)
+    ctx.send(worker.id, Cancel(term=ctx.state.term, ref=event.ref, reason=reason))
+    ctx.report_worker(worker, f"{reason}; its shard comes again")
+
+
+def _shape(begin: DeltaBegin, needed: int) -> str:
+    """What does not fit in what was announced; empty when all does."""
+    if begin.bytes != needed:
+        return f"field bytes is {begin.bytes}, allowed is {needed} ({needed // 4} float32 values)"
+    chunks = -(-begin.bytes // begin.chunk_bytes)
+    if begin.chunks != chunks:
+        return f"field chunks is {begin.chunks}, allowed is {chunks} ({needed} bytes in chunks of {begin.chunk_bytes})"
+    return ""
 
 
 def _admit(ctx: Context, worker: str, ref: TaskRef) -> tuple[AckStatus | None, str, str, Lease | None]:

@@ -62,11 +62,20 @@ class DeltaStaged:
 
     worker: str
     ref: TaskRef
+    digest: str
     code: str
     text: str
     nonfinite: int = 0
     absmax: float = 0.0
     norm: float = 0.0
+
+
+@dataclass(frozen=True)
+class UploadStalled:
+    """An admitted delta has a place, its worker is alive, and no byte of it came for a long time."""
+
+    worker: str
+    ref: TaskRef
 
 
 @dataclass(frozen=True)
@@ -189,6 +198,7 @@ Event = (
     | WorkerHeard
     | WorkerSaid
     | DeltaStaged
+    | UploadStalled
     | CreateRun
     | PauseRun
     | ResumeRun

@@ -12,6 +12,9 @@ BOUND_FIRST = 2.0**10
 BOUND_MIN, BOUND_MAX = 2.0**-40, 2.0**40
 BOUND_FACTOR = 16.0
 ROUNDS_REMEMBERED = 5
+SPEED_SPREAD_MAX = 64.0  # a faster claim than this many medians is not believed
+K_STEPS_MAX = 1_000_000  # of one TASK
+FAILURE_WAIT_MS, FAILURE_WAIT_MS_MAX = 1_000, 60_000
 PIECES_MAX = 200  # of pending data in one shard: a TASK must fit its header
 
 
@@ -24,8 +27,10 @@ class Limits:
     lost_ms: int = 15_000
     straggler_factor: float = 1.5
     straggler_ms_min: int = 5_000
-    reopen_wait_ms: int = 2_000
+    idle_ms: int = 30_000  # with a lease and not at work on it
+    stalled_ms: int = 180_000  # at work without progress; a worker sees to it itself much earlier
     failed_attempts_max: int = 3
+    failed_workers_max: int = 3
 
 
 class Verdict(StrEnum):
@@ -43,9 +48,9 @@ def open_verdict(ready: int, min_workers: int, present: int) -> tuple[bool, str]
     missing = min_workers - ready
     more = "start one more" if missing == 1 else f"start {missing} more"
     if present > ready:
-        return (
-            False,
-            f"{ready} of {min_workers} workers ready, {present - ready} busy, paused or silent; {more} or wait",
+        return False, (
+            f"{ready} of {min_workers} workers ready, {present - ready} busy, paused, silent or waiting after a failure"
+            f"; {more} or wait"
         )
     return False, f"{ready} of {min_workers} workers; {more}"
 
@@ -130,15 +135,21 @@ def plan_work(k_steps: int, batch: int, speeds: Sequence[float]) -> list[Work]:
     changes and the delta is scaled by K / K_i (FedNova, Wang et al. 2020, arXiv:2007.07481, eq. 5).
     """
     plans = []
-    for share in split_by_speed(batch * len(speeds), speeds):
+    most = SPEED_SPREAD_MAX * sorted(speeds)[(len(speeds) - 1) // 2]
+    for share in split_by_speed(batch * len(speeds), [min(speed, most) for speed in speeds]):
         low, high = BATCH_MIN, BATCH_FACTOR_MAX * batch
         if low <= share <= high:
             plans.append(Work(k_steps, share, 1.0))
             continue
         clamped = min(max(share, low), high)
-        own_steps = max(1, round(k_steps * share / clamped))
+        own_steps = min(max(1, round(k_steps * share / clamped)), K_STEPS_MAX)
         plans.append(Work(own_steps, clamped, k_steps / own_steps))
     return plans
+
+
+def failure_wait_ms(failures: int) -> int:
+    """How long a worker gets no work after so many failures in a row: 2 s, doubled each time, up to a minute."""
+    return min(FAILURE_WAIT_MS << min(failures, 10), FAILURE_WAIT_MS_MAX)
 
 
 def take_ranges(pending: list[Range], cursor: int, size: int) -> tuple[list[Range], list[Range], int]:

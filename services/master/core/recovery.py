@@ -136,6 +136,7 @@ def restore(state: State, saved: Saved, now_ms: int) -> None:
     round_.phase, round_.reason = RoundPhase.COLLECTING, "the master restarted; waiting for the workers to rejoin"
     run.rounds.append(round_)
     for lease in leases:
+        lease.moved_ms = now_ms
         state.workers[lease.worker] = Worker(
             id=lease.worker,
             name=saved.names.get(lease.worker, lease.worker),

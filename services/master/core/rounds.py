@@ -14,7 +14,20 @@ from services.master.core.commands import (
 from services.master.core.context import Context
 from services.master.core.events import AggregationDone, AssignmentSaved, CheckpointDone
 from services.master.core.recovery import checkpoint_meta, round_table
-from services.master.core.state import ACTIVE, REACHABLE, Lease, LeaseState, Round, RoundPhase, Run, RunPhase, Worker
+from services.master.core.state import (
+    ACTIVE,
+    REACHABLE,
+    Lease,
+    LeaseState,
+    Link,
+    Round,
+    RoundPhase,
+    Run,
+    RunPhase,
+    Worker,
+)
+
+PAUSED_REASON = "paused by the operator"
 
 
 def advance(ctx: Context) -> None:
@@ -39,6 +52,7 @@ def on_assignment_saved(ctx: Context, event: AssignmentSaved) -> None:
     round_.phase = RoundPhase.COLLECTING
     for lease in round_.leases:
         if lease.state is LeaseState.OUT:
+            lease.moved_ms = ctx.now_ms
             ctx.send(lease.worker, _task(ctx, run, round_, lease))
     ctx.report_run(run, "")
 
@@ -61,7 +75,8 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
     meta, accepted = round_.meta, round_.accepted()
     round_.phase = RoundPhase.CLOSED
     run.rounds.remove(round_)
-    run.version, run.digest, run.attempt, run.failed_attempts = round_.number, round_.digest, 0, 0
+    run.version, run.digest = round_.number, round_.digest
+    run.attempt, run.failed_attempts, run.failed_workers, run.trouble = 0, 0, [], ""
     run.cursor, run.pending = meta["cursor"], [(start, stop) for start, stop in meta["pending"]]
     run.recent_absmax = meta["recent_absmax"]
     run.recent_ms = [*run.recent_ms, ctx.now_ms - round_.opened_ms][-policy.ROUNDS_REMEMBERED :]
@@ -82,18 +97,20 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
     if run.version >= run.spec.rounds and run.phase is not RunPhase.STOPPED:
         run.finished = True
         ctx.set_phase(run, RunPhase.STOPPED, f"finished: all {run.spec.rounds} rounds are closed")
+    elif run.phase is RunPhase.PAUSED and not run.rounds:
+        ctx.set_phase(run, RunPhase.PAUSED, PAUSED_REASON, log=False)
     else:
         ctx.report_run(run, "")
 
 
-def drop_rounds(ctx: Context, run: Run, reason: str) -> None:
-    """Give up rounds that have not begun to commit: workers are told, the data becomes pending."""
+def drop_rounds(ctx: Context, run: Run, reason: str, *, committing: bool = False) -> None:
+    """Give up rounds, those that have begun to commit only when asked: workers are told, the data becomes pending."""
     for round_ in list(run.rounds):
-        if round_.phase not in (RoundPhase.OPEN, RoundPhase.COLLECTING):
+        if round_.phase not in (RoundPhase.OPEN, RoundPhase.COLLECTING) and not committing:
             continue
         for lease in round_.leases:
             if lease.state is not LeaseState.LOST:
-                ctx.send(lease.worker, Cancel(term=ctx.state.term, ref=ctx.ref(run, round_, lease), reason=reason))
+                ctx.send(lease.worker, Cancel(term=ctx.state.term, ref=run.ref(round_, lease), reason=reason))
         run.pending = policy.merge_ranges(run.pending + [one for lease in round_.leases for one in lease.ranges])
         run.rounds.remove(round_)
         ctx.out.append(DropRound(run.id, round_.number))
@@ -102,13 +119,11 @@ def drop_rounds(ctx: Context, run: Run, reason: str) -> None:
 def _consider_opening(ctx: Context, run: Run) -> None:
     if len(run.rounds) >= run.spec.rounds_in_flight or run.version + len(run.rounds) >= run.spec.rounds:
         return
-    if ctx.now_ms < run.not_before_ms:
-        return
     ready = ctx.ready()
     present = sum(worker.link in REACHABLE for worker in ctx.state.workers.values())
     may_open, reason = policy.open_verdict(len(ready), run.spec.min_workers, present)
     if not may_open:
-        ctx.set_phase(run, RunPhase.WAITING, reason)
+        ctx.set_phase(run, RunPhase.WAITING, f"{reason} ({run.trouble})" if run.trouble else reason)
         return
     number = run.version + len(run.rounds) + 1
     _open(ctx, run, number, ready)
@@ -134,8 +149,9 @@ def _open(ctx: Context, run: Run, number: int, ready: list[Worker]) -> None:
                 delta_scale=work.delta_scale,
             )
         )
-    # A round that was refused as a whole is tried again with the widest bound: the values may really have grown.
-    bound = policy.fold_bound(run.recent_absmax) if run.attempt == 0 else policy.BOUND_FIRST
+    # A round that was refused as a whole is tried again with a wider bound: the values may really have grown.
+    bound = policy.fold_bound(run.recent_absmax)
+    bound = bound if run.attempt == 0 else max(bound, policy.BOUND_FIRST)
     round_ = Round(number, run.attempt, run.version, bound, leases, ctx.now_ms)
     round_.reason = f"assigned to {len(leases)} workers"
     run.rounds.append(round_)
@@ -163,24 +179,37 @@ def _consider_closing(ctx: Context, run: Run, round_: Round) -> None:
 
 def _reopen(ctx: Context, run: Run, round_: Round) -> None:
     refused = all(lease.refused for lease in round_.leases)
+    bad = all(lease.bad for lease in round_.leases)
     reason = round_.reason
     drop_rounds(ctx, run, reason)
     run.attempt += 1
     run.failed_attempts = run.failed_attempts + 1 if refused else 0
-    run.not_before_ms = ctx.now_ms + (ctx.limits.reopen_wait_ms if refused else 0)
-    if run.failed_attempts >= ctx.limits.failed_attempts_max:
-        ctx.set_phase(
-            run, RunPhase.FAILED, f"round {round_.number} failed {run.failed_attempts} times; the last time: {reason}"
-        )
+    run.failed_workers = sorted({*run.failed_workers, *(lease.worker for lease in round_.leases if lease.refused)})
+    run.trouble = f"round {round_.number} starts again: {reason}" if refused else ""
+    if _hopeless(ctx, run, bad=bad):
+        times = f"{run.failed_attempts} times" if run.failed_attempts > 1 else "once"
+        who = f"on {len(run.failed_workers)} workers" if len(run.failed_workers) > 1 else "on the only worker"
+        ctx.set_phase(run, RunPhase.FAILED, f"round {round_.number} failed {times} {who}; the last time: {reason}")
         return
     ctx.warn(f"round {round_.number} starts again: {reason}")
+
+
+def _hopeless(ctx: Context, run: Run, *, bad: bool) -> bool:
+    """The work itself is at fault: three workers could not do it, or its delta is bad again and nobody else is there.
+
+    A small cluster whose workers hand work back waits, with the reason: another PC may be able to do it.
+    """
+    if len(run.failed_workers) >= ctx.limits.failed_workers_max:
+        return True
+    others = any(one.link is not Link.LOST and one.id not in run.failed_workers for one in ctx.state.workers.values())
+    return bad and not others and run.failed_attempts >= ctx.limits.failed_attempts_max
 
 
 def _announce(ctx: Context, run: Run, round_: Round, accepted: list[int]) -> None:
     term = ctx.state.term
     for lease in round_.leases:
         if lease.is_out:
-            ref = ctx.ref(run, round_, lease)
+            ref = run.ref(round_, lease)
             ctx.send(lease.worker, Cancel(term=term, ref=ref, reason="the round closed without it"))
     message = RoundClosed(
         term=term, run=run.id, round=round_.number, version=run.version, digest=run.digest, accepted=accepted
@@ -193,7 +222,7 @@ def _announce(ctx: Context, run: Run, round_: Round, accepted: list[int]) -> Non
 def _task(ctx: Context, run: Run, round_: Round, lease: Lease) -> Task:
     return Task(
         term=ctx.state.term,
-        ref=ctx.ref(run, round_, lease),
+        ref=run.ref(round_, lease),
         anchor_digest=run.digest,
         n_parameters=run.n_parameters,
         data=run.data,

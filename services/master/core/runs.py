@@ -1,6 +1,6 @@
 """Handlers for the run as a whole: the operator's wishes, preparation, evaluation, failure."""
 
-from services.master.core.commands import MarkBest, PrepareRun, Report, SaveRound, SaveRun
+from services.master.core.commands import MarkBest, PrepareRun, Report, RestoreRun, SaveRound, SaveRun
 from services.master.core.context import Context
 from services.master.core.events import (
     CreateRun,
@@ -13,12 +13,15 @@ from services.master.core.events import (
     StopRun,
     WorkFailed,
 )
-from services.master.core.rounds import drop_rounds
-from services.master.core.state import Evaluation, Run, RunPhase
+from services.master.core.rounds import PAUSED_REASON, drop_rounds
+from services.master.core.state import ACTIVE, Evaluation, Run, RunPhase
 
 
 def on_create(ctx: Context, event: CreateRun) -> None:
-    """A new run takes the place of an ended one."""
+    """A new run takes the place of an ended one, when that has written its last round."""
+    if ctx.state.busy:
+        refuse_create(ctx, event)
+        return
     run = Run(event.run, event.spec, RunPhase.WAITING, "preparing the data and version 0")
     ctx.state.run = run
     ctx.out.append(SaveRun(run.id, run.phase.value, run.reason, finished=False))
@@ -31,7 +34,10 @@ def refuse_create(ctx: Context, event: CreateRun) -> None:
     """Only one run at a time."""
     run = ctx.state.run
     assert run is not None
-    ctx.answer(event.cmd_id, "RUN_ACTIVE", f"{run.name} is {run.phase.value}; stop it first")
+    text = f"{run.name} is {run.phase.value}; stop it first"
+    if run.phase not in ACTIVE:
+        text = f"{run.name} still writes round {run.rounds[0].number}; try again in a moment"
+    ctx.answer(event.cmd_id, "RUN_ACTIVE", text)
 
 
 def on_prepared(ctx: Context, event: RunPrepared) -> None:
@@ -55,8 +61,8 @@ def on_failed(ctx: Context, event: WorkFailed) -> None:
     run = ctx.state.run
     if run is None or run.id != event.run:
         return
-    drop_rounds(ctx, run, "the run failed")
-    run.rounds.clear()
+    drop_rounds(ctx, run, "the run failed", committing=True)
+    run.attempt += 1  # what is still on its way belongs to an attempt that is over
     ctx.set_phase(run, RunPhase.FAILED, event.reason)
 
 
@@ -66,15 +72,23 @@ def on_pause(ctx: Context, event: PauseRun) -> None:
     if run is None:
         return
     in_flight = f"; round {run.rounds[0].number} closes first" if run.rounds else ""
-    ctx.set_phase(run, RunPhase.PAUSED, f"paused by the operator{in_flight}")
+    ctx.set_phase(run, RunPhase.PAUSED, f"{PAUSED_REASON}{in_flight}")
     ctx.answer(event.cmd_id, "OK", run.reason, run=run.id)
 
 
 def on_resume(ctx: Context, event: ResumeRun) -> None:
-    """Go on; `advance` opens the next round in this same step."""
+    """Go on; `advance` opens the next round in this same step. A FAILED run goes on from its last durable version."""
     run = _named(ctx, event)
     if run is None:
         return
+    if run.phase is RunPhase.FAILED:
+        if not run.prepared:
+            ctx.answer(event.cmd_id, "RUN_NOT_IN_PHASE", f"{run.name} never began ({run.reason}); start a new run")
+            return
+        ctx.out.append(RestoreRun(run.id, run.spec, run.version))
+        run.failed_attempts, run.failed_workers, run.trouble = 0, [], ""
+        for worker in ctx.state.by_id():
+            worker.failures, worker.not_before_ms = 0, 0
     ctx.set_phase(run, RunPhase.RUNNING, "resumed by the operator")
     ctx.answer(event.cmd_id, "OK", run.reason, run=run.id)
 

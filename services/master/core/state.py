@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from services.common.protocol.messages import RunSpec
+from services.common.protocol.messages import RunSpec, TaskRef
 
 Range = tuple[int, int]  # stream positions [start, stop)
 
@@ -68,7 +68,9 @@ class Lease:
     delta_scale: float
     state: LeaseState = LeaseState.OUT
     reason: str = ""
-    refused: bool = False
+    refused: bool = False  # handed back, or its delta was bad: the work itself may be at fault
+    bad: bool = False  # its delta was bad
+    moved_ms: int = 0  # the last sign that its worker works on it
     accepted_ms: int = 0
     absmax: float = 0.0
     loss: float | None = None
@@ -135,8 +137,9 @@ class Run:
     pending: list[Range] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)  # in flight, by number
     attempt: int = 0  # of the next round to open
-    not_before_ms: int = 0
-    failed_attempts: int = 0
+    failed_attempts: int = 0  # at the next round, one after the other
+    failed_workers: list[str] = field(default_factory=list)  # those that could not do it
+    trouble: str = ""  # why the last attempt failed
     closed_accepted: dict[int, list[int]] = field(default_factory=dict)  # the last rounds
     recent_absmax: list[float] = field(default_factory=list)  # of the last closed rounds, newest last
     recent_ms: list[int] = field(default_factory=list)
@@ -154,6 +157,16 @@ class Run:
     def round(self, number: int) -> Round | None:
         """The round in flight with this number."""
         return next((round_ for round_ in self.rounds if round_.number == number), None)
+
+    def ref(self, round_: Round, lease: Lease) -> TaskRef:
+        """The address of a piece of work on the wire."""
+        return TaskRef(
+            run=self.id, round=round_.number, base_version=round_.base_version, shard=lease.shard, lease=lease.id
+        )
+
+    def round_of(self, lease: Lease) -> Round | None:
+        """The round in flight that a lease belongs to."""
+        return next((round_ for round_ in self.rounds if any(one is lease for one in round_.leases)), None)
 
 
 @dataclass
@@ -178,6 +191,8 @@ class Worker:
     steps_total: int = 0
     progress_age_ms: int = 0
     draining: bool = False
+    failures: int = 0  # pieces of work, one after the other; each doubles the wait for the next
+    not_before_ms: int = 0
     measured: bool = False
     accepted_rounds: int = 0
     samples_total: int = 0
@@ -197,6 +212,20 @@ class State:
     def phase(self) -> RunPhase:
         """The run's phase, IDLE without one."""
         return RunPhase.IDLE if self.run is None else self.run.phase
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run goes on, or one that was stopped still writes its last round."""
+        return self.run is not None and (self.run.phase in ACTIVE or bool(self.run.rounds))
+
+    def task_of(self, worker: str, run_id: str, base_version: int) -> TaskRef | None:
+        """The piece of work that a worker has out on this version of this run."""
+        run = self.run
+        for round_ in run.rounds if run is not None and run.id == run_id else []:
+            for lease in round_.leases:
+                if lease.worker == worker and lease.state is LeaseState.OUT and round_.base_version == base_version:
+                    return run.ref(round_, lease) if run is not None else None
+        return None
 
     def by_id(self) -> list[Worker]:
         """Workers sorted by id: the only order in which decisions look at them."""

@@ -53,10 +53,11 @@ TABLE: dict[str, dict[RunPhase, Cell]] = {
     # deltas: always answered, also when nobody wants them any more
     "DELTA_BEGIN": _everywhere(deltas.on_delta_begin),
     "DeltaStaged": _everywhere(deltas.on_delta_staged),
+    "UploadStalled": _everywhere(deltas.on_upload_stalled),
     # the operator
     "CreateRun": _only(runs.on_create, _ENDED, runs.refuse_create),
     "PauseRun": _only(runs.on_pause, (RunPhase.RUNNING, RunPhase.WAITING), runs.refuse_phase),
-    "ResumeRun": _only(runs.on_resume, (RunPhase.PAUSED,), runs.refuse_phase),
+    "ResumeRun": _only(runs.on_resume, (RunPhase.PAUSED, RunPhase.FAILED), runs.refuse_phase),
     "StopRun": _only(runs.on_stop, ACTIVE, runs.refuse_phase),
     # what the shell has done
     "RunPrepared": _only(runs.on_prepared, ACTIVE, _OVER),

@@ -1,10 +1,10 @@
 """Handlers for workers: joining, leaving, signs of life, the owner's pause, removal. Liveness is decided on Tick."""
 
 from services.common.protocol.messages import Bye, Cancel, Drain, Heartbeat, Progress, TaskAck, TaskRefuse
-from services.master.core.commands import Report, RevokeWorker
+from services.master.core.commands import ForgetSession, Report, RevokeWorker
 from services.master.core.context import Context
 from services.master.core.events import RemoveWorker, Tick, WorkerHeard, WorkerJoined, WorkerLeft, WorkerSaid
-from services.master.core.state import REACHABLE, Lease, LeaseState, Link, Worker
+from services.master.core.state import REACHABLE, Lease, LeaseState, Link, RoundPhase, Worker
 
 
 def on_tick(ctx: Context, event: Tick) -> None:
@@ -51,7 +51,7 @@ def on_joined(ctx: Context, event: WorkerJoined) -> None:
             standing.append(lease.id)
         elif lease.id in kept:
             standing.append(lease.id)
-            lease.state, lease.reason = LeaseState.OUT, ""
+            lease.state, lease.reason, lease.moved_ms = LeaseState.OUT, "", ctx.now_ms
         else:
             _lose(lease, f"{worker.name} restarted without it")
     if hello.working is not None and hello.working.lease not in standing:
@@ -93,18 +93,22 @@ def on_said(ctx: Context, event: WorkerSaid) -> None:
         worker.agent, worker.owner = message.agent, message.owner
         worker.step, worker.steps_total = message.step, message.steps_total
         worker.progress_age_ms = message.progress_age_ms
+        if message.agent not in ("idle", "holding"):
+            _moved(ctx, worker, message.progress_age_ms)
         if worker.draining and message.agent != "paused":
             worker.draining, worker.reason = False, ""
             ctx.report_worker(worker, f"{worker.name} takes work again")
     elif isinstance(message, TaskAck):
         worker.agent = "training"
+        _moved(ctx, worker, 0)
     elif isinstance(message, Progress):
         worker.agent, worker.step, worker.steps_total = "training", message.step, message.steps_total
         worker.progress_age_ms = 0
+        _moved(ctx, worker, 0)
     elif isinstance(message, TaskRefuse):
         lease = next((one for one in _leases_of(ctx, worker.id) if one.id == message.ref.lease), None)
         if lease is not None and lease.state is not LeaseState.ACCEPTED:
-            _lose(lease, f"{worker.name} handed it back: {message.reason}", refused=True)
+            ctx.failed(worker, lease, f"{worker.name} handed it back: {message.reason}", refused=not message.busy)
             ctx.report_worker(worker, f"{worker.name} handed shard {lease.shard} back: {message.reason}")
     elif isinstance(message, Drain):
         worker.draining, worker.reason = True, message.reason
@@ -137,18 +141,45 @@ def _judge(ctx: Context, worker: Worker) -> None:
     elif worker.link is Link.LINKED and silent_ms >= ctx.limits.suspect_ms:
         worker.link, worker.reason = Link.SUSPECT, f"nothing heard for {silent_ms // 1000} s"
         ctx.report_worker(worker, f"{worker.name} is suspect: {worker.reason}; it gets no new work")
+    elif worker.link is Link.LINKED:
+        for lease in _leases_of(ctx, worker.id):
+            _judge_lease(ctx, worker, lease)
+
+
+def _judge_lease(ctx: Context, worker: Worker, lease: Lease) -> None:
+    """A worker that is heard but does not get on with its work must not hold the round back for ever."""
+    run = ctx.state.run
+    round_ = run.round_of(lease) if run is not None else None
+    if run is None or round_ is None or round_.phase is not RoundPhase.COLLECTING or lease.state is not LeaseState.OUT:
+        return
+    still_ms = ctx.now_ms - lease.moved_ms
+    if worker.agent in ("idle", "holding") and still_ms >= ctx.limits.idle_ms:
+        reason = f"{worker.name} does not work on it"
+    elif worker.agent in ("training", "paused") and still_ms >= ctx.limits.stalled_ms:
+        reason = f"{worker.name} made no progress for {still_ms // 1000} s"
+    else:
+        return
+    ctx.failed(worker, lease, reason, refused=False)
+    ctx.send(worker.id, Cancel(term=ctx.state.term, ref=run.ref(round_, lease), reason=reason))
+    ctx.report_worker(worker, f"{reason} (shard {lease.shard}); its shard comes again")
+
+
+def _moved(ctx: Context, worker: Worker, ago_ms: int) -> None:
+    for lease in _leases_of(ctx, worker.id):
+        lease.moved_ms = max(lease.moved_ms, ctx.now_ms - ago_ms)
 
 
 def _gone(ctx: Context, worker: Worker, reason: str) -> None:
     worker.link, worker.reason, worker.agent = Link.LOST, reason, "idle"
+    ctx.out.append(ForgetSession(worker.id))
     for lease in _leases_of(ctx, worker.id):
         if lease.state is not LeaseState.ACCEPTED:
             _lose(lease, f"{worker.name} {reason}")
     ctx.report_worker(worker, f"{worker.name} is lost: {reason}")
 
 
-def _lose(lease: Lease, reason: str, *, refused: bool = False) -> None:
-    lease.state, lease.reason, lease.refused = LeaseState.LOST, reason, refused
+def _lose(lease: Lease, reason: str) -> None:
+    lease.state, lease.reason, lease.refused, lease.bad = LeaseState.LOST, reason, False, False
 
 
 def _leases_of(ctx: Context, worker: str) -> list[Lease]:
@@ -162,6 +193,7 @@ def _restart_deadlines(ctx: Context, gap_ms: int) -> None:
         worker.last_heard_ms += slept_ms
     for round_ in ctx.state.run.rounds if ctx.state.run else []:
         round_.opened_ms += slept_ms
-        for lease in round_.accepted():
-            lease.accepted_ms += slept_ms
+        for lease in round_.leases:
+            lease.moved_ms += slept_ms
+            lease.accepted_ms += slept_ms if lease.state is LeaseState.ACCEPTED else 0
     ctx.warn(f"this PC slept or was stopped for {slept_ms / 1000:.0f} s; all deadlines start anew")

@@ -4,6 +4,7 @@ Jobs run in the order of the coordinator's commands, so a row never overtakes it
 loop as events. Bytes come in as arrays that nobody else touches any more, and go out as read-only snapshots.
 """
 
+import contextlib
 import queue
 import threading
 from collections.abc import Callable
@@ -32,6 +33,7 @@ from services.master.core.commands import (
     DropStaged,
     Fold,
     PrepareRun,
+    RestoreRun,
     SaveAssignment,
     SaveRound,
     SaveRun,
@@ -92,7 +94,8 @@ class Aggregation:
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._desk_parts = (folder, post, publish, pinned)
         self._crashed = crashed
-        self._thread = threading.Thread(target=self._work, name="aggregation")
+        # A daemon: whatever ends the loop ends the process. `stop` waits for what is queued; each write is atomic.
+        self._thread = threading.Thread(target=self._work, name="aggregation", daemon=True)
 
     def start(self, restored: tuple[RunSpec, Checkpoint, int | None] | None) -> None:
         """Begin; `restored` is a run's spec, its newest good checkpoint and its best version."""
@@ -133,7 +136,7 @@ class _Desk:
         self._folder, self._post, self._publish, self._pinned = folder, post, publish, pinned
         self._store = Store(folder)
         self._current: _Current | None = None
-        self._staged: dict[str, Floats] = {}  # checked deltas by lease, until folded or dropped
+        self._staged: dict[tuple[str, str], Floats] = {}  # checked deltas by lease and digest, until folded or dropped
 
     def close(self) -> None:
         """Close the store."""
@@ -173,20 +176,27 @@ class _Desk:
         self._current = _Current(run, self._folder / "runs" / run, checkpoint.parameters, outer, best=best)
         self._publish_version(checkpoint.meta["version"], checkpoint.meta["digest"])
 
+    def read_again(self, command: RestoreRun) -> None:
+        """Go back to a durable version: what was computed or checked since is void."""
+        current = self._run_of(command.run)
+        self._staged.clear()
+        checkpoint = checkpoints.read(checkpoints.path_of(current.folder, command.version))
+        self.restore(command.spec, checkpoint, current.best)
+
     def check(self, worker: str, ref: TaskRef, delta: Floats, expected_digest: str) -> None:
         """Digest of the whole, finite, largest entry, norm."""
         found = digest(delta)
         if found != expected_digest:
             text = f"digest of the delta is {found}, announced was {expected_digest}"
-            self._post(DeltaStaged(worker, ref, "DELTA_DIGEST", text))
+            self._post(DeltaStaged(worker, ref, expected_digest, "DELTA_DIGEST", text))
             return
-        self._staged[ref.lease] = delta
+        self._staged[ref.lease, found] = delta
         facts = stats(delta)
-        self._post(DeltaStaged(worker, ref, "", "", facts.nonfinite, facts.absmax, facts.sum_squares**0.5))
+        self._post(DeltaStaged(worker, ref, found, "", "", facts.nonfinite, facts.absmax, facts.sum_squares**0.5))
 
     def fold(self, command: Fold) -> None:
         """Add one accepted delta."""
-        delta = self._staged.pop(command.ref.lease)
+        delta = self._staged.pop((command.ref.lease, command.digest))
         current = self._run_of(command.ref.run)
         accumulator = current.accumulators.get(command.ref.round)
         if accumulator is None:
@@ -228,13 +238,14 @@ class _Desk:
         """Forget a round's sum and its checked deltas."""
         if self._current is not None and self._current.run == command.run:
             self._current.accumulators.pop(command.round, None)
+            self._current.next_parameters.pop(command.round, None)
         prefix = f"{command.run}.{command.round}."
-        for lease in [lease for lease in self._staged if lease.startswith(prefix)]:
-            del self._staged[lease]
+        for key in [key for key in self._staged if key[0].startswith(prefix)]:
+            del self._staged[key]
 
     def drop_staged(self, command: DropStaged) -> None:
         """Forget one checked delta."""
-        self._staged.pop(command.ref.lease, None)
+        self._staged.pop((command.ref.lease, command.digest), None)
 
     def save_assignment(self, command: SaveAssignment) -> None:
         """The table, then the news that it is durable."""
@@ -250,8 +261,9 @@ class _Desk:
         self._store.save_round(command.run, command.row)
 
     def save_events(self, events: list[tuple[int, str, str]]) -> None:
-        """Log lines."""
-        self._store.add_events(events)
+        """Log lines. Those that cannot be written are in the log all the same: no reason to fail a run."""
+        with contextlib.suppress(CheckpointError):
+            self._store.add_events(events)
 
     def _run_of(self, run: str) -> _Current:
         if self._current is None or self._current.run != run:

@@ -14,6 +14,7 @@ from services.master.core.view import state_view, worker_view
 from services.master.shell.store import wall_ms
 
 EVENTS_KEPT = 10_000
+LEASES_KEPT = 50_000  # in all events together: a RUN event lists those of the open round
 HISTORY_KEPT = 1_000
 PROGRESS_EVERY_MS = 1_000
 PROGRESS_WORKERS = 60  # per event: an event must fit a header
@@ -32,7 +33,8 @@ class Bulletin:
     refused: int = 0
     refused_last: str = ""
     seq: int = 0
-    events: deque[Event] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
+    events: deque[Event] = field(default_factory=deque)
+    _leases: int = 0
     unsaved: list[tuple[int, str, str]] = field(default_factory=list)
     _progress: dict[str, tuple[object, ...]] = field(default_factory=dict)
     _progress_ms: int = 0
@@ -47,6 +49,9 @@ class Bulletin:
             data = {**data, "created_at_ms": self.run_created_ms}
         self.seq += 1
         now = wall_ms()
+        self._leases += _leases_in(data)
+        while self.events and (len(self.events) == EVENTS_KEPT or self._leases > LEASES_KEPT):
+            self._leases -= _leases_in(self.events.popleft().data)
         self.events.append(Event(term=self.term, seq=self.seq, time_ms=now, kind=kind, text=text, data=data))
         if text:
             self.log(kind, text)
@@ -92,3 +97,7 @@ class Bulletin:
             return None
         missing = self.seq - seq
         return [self.events[at] for at in range(len(self.events) - missing, len(self.events))]
+
+
+def _leases_in(data: dict[str, Any]) -> int:
+    return sum(len(round_["leases"]) for round_ in data.get("rounds_open", ()))

@@ -48,7 +48,7 @@ def write(folder: Path, checkpoint: Checkpoint) -> Path:
         write_durably(path, seal(_pack(checkpoint)))
     except OSError as error:
         raise CheckpointError(
-            f"{path} cannot be written ({error.strerror or error}); free the disk, then start the master again"
+            f"{path} cannot be written ({error.strerror or error}); free the disk, then resume the run"
         ) from None
     return path
 

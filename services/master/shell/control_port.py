@@ -5,6 +5,7 @@ A console that is slow or gone never holds the master up: sends do not block, an
 
 import hashlib
 import json
+import traceback
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -151,6 +152,13 @@ class ControlPort:
         except MaheError as error:
             self.answer(message.cmd_id, False, error.code, error.sentence, {})
             return
+        except Exception as error:  # noqa: BLE001 - one command's bug must not end everybody's training
+            self.bulletin.post(
+                "WARN", f"a bug: {type(message.command).__name__} failed: {traceback.format_exc(limit=-3)}", {}
+            )
+            text = f"a bug in MAHE ({type(error).__name__}); the master's log has the details: please report it"
+            self.answer(message.cmd_id, False, "INTERNAL", text, {})
+            return
         if result is not None:
             self.answer(message.cmd_id, True, "OK", "", result)
 
@@ -162,6 +170,10 @@ class ControlPort:
             size = path.stat().st_size
             with path.open("rb") as file:
                 for index in message.want:
+                    if index * message.chunk_bytes >= size:
+                        text = f"field want has chunk {index}, the file has {size} bytes"
+                        self._send(route, ControlError(code="BAD_FIELD", text=text))
+                        continue
                     file.seek(index * message.chunk_bytes)
                     part = file.read(message.chunk_bytes)
                     chunk = FileChunk(sha256=message.sha256, index=index, total_bytes=size, crc32=crc32(part))

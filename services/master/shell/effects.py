@@ -11,6 +11,7 @@ from services.master.shell.aggregation import Aggregation
 from services.master.shell.bulletin import Bulletin
 from services.master.shell.checkpoints import path_of
 from services.master.shell.control_port import ControlPort
+from services.master.shell.downloads import Downloads
 from services.master.shell.evaluation import Evaluation
 from services.master.shell.operator import Operator
 from services.master.shell.uploads import Uploads
@@ -24,6 +25,7 @@ class Effects:
     workers: WorkerPort
     control: ControlPort
     uploads: Uploads
+    downloads: Downloads
     aggregation: Aggregation
     evaluation: Evaluation
     admission: Admission
@@ -42,6 +44,10 @@ def _send(on: Effects, command: c.Send, now_ms: int) -> None:
 def _prepare_run(on: Effects, command: c.PrepareRun, now_ms: int) -> None:
     on.evaluation.warm()
     on.aggregation.do(lambda desk: desk.prepare(command))
+
+
+def _restore_run(on: Effects, command: c.RestoreRun, now_ms: int) -> None:
+    on.aggregation.do(lambda desk: desk.read_again(command))
 
 
 def _save_run(on: Effects, command: c.SaveRun, now_ms: int) -> None:
@@ -93,10 +99,17 @@ def _mark_best(on: Effects, command: c.MarkBest, now_ms: int) -> None:
     on.aggregation.do(lambda desk: desk.mark_best(command.run, command.version))
 
 
-def _revoke_worker(on: Effects, command: c.RevokeWorker, now_ms: int) -> None:
-    on.workers.flush()
-    on.admission.revoke_worker(command.worker)
+def _forget_session(on: Effects, command: c.ForgetSession, now_ms: int) -> None:
     on.workers.forget(command.worker)
+    on.uploads.forget(command.worker, now_ms)
+    on.downloads.forget(command.worker, now_ms)
+
+
+def _revoke_worker(on: Effects, command: c.RevokeWorker, now_ms: int) -> list[Event]:
+    events = on.workers.flush()  # its BYE goes out first
+    on.admission.revoke_worker(command.worker)
+    _forget_session(on, c.ForgetSession(command.worker), now_ms)
+    return events
 
 
 def _answer(on: Effects, command: c.Answer, now_ms: int) -> None:
@@ -110,6 +123,7 @@ def _report(on: Effects, command: c.Report, now_ms: int) -> None:
 _TABLE: dict[type, Callable[[Effects, Any, int], list[Event] | None]] = {
     c.Send: _send,
     c.PrepareRun: _prepare_run,
+    c.RestoreRun: _restore_run,
     c.SaveRun: _save_run,
     c.SaveAssignment: _save_assignment,
     c.Stage: _stage,
@@ -121,6 +135,7 @@ _TABLE: dict[type, Callable[[Effects, Any, int], list[Event] | None]] = {
     c.SaveRound: _save_round,
     c.Evaluate: _evaluate,
     c.MarkBest: _mark_best,
+    c.ForgetSession: _forget_session,
     c.RevokeWorker: _revoke_worker,
     c.Answer: _answer,
     c.Report: _report,

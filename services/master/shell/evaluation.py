@@ -11,7 +11,9 @@ from services.common.host.children import Child
 from services.master.core.events import EvalDone, EvalSkipped, Event
 
 MODULE = "services.master.shell.evaluator"
-RESTARTS_MAX = 3  # in a row; then evaluations are skipped with the reason
+RESTARTS_MAX = 3  # in a row; then evaluations are skipped with the reason, for REST_MS
+REST_MS = 600_000
+DEADLINE_MS = 300_000  # of one evaluation
 
 
 @dataclass(frozen=True)
@@ -30,10 +32,24 @@ class Evaluation:
         self._running: _Job | None = None
         self._waiting: _Job | None = None
         self._last: int | None = None  # until its MarkBest, if any, has surely been queued
-        self._failures = 0
+        self._failures, self._failed_ms = 0, 0
+        self._now_ms, self._asked_ms = 0, 0
 
     def warm(self) -> None:
-        """Start the process ahead of the first question."""
+        """Start the process ahead of the first question of a run."""
+        self._failures = 0
+        self._start()
+
+    def tick(self, now_ms: int) -> None:
+        """End a child that takes too long; its exit line says so to `take`. A rest makes failures forgotten."""
+        self._now_ms = now_ms
+        if self._running is not None and self._child is not None and now_ms - self._asked_ms >= DEADLINE_MS:
+            self._asked_ms = now_ms
+            self._child.kill()
+        if self._failures and now_ms - self._failed_ms >= REST_MS:
+            self._failures = 0
+
+    def _start(self) -> None:
         if self._child is None:
             env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
             self._child = Child(MODULE, env, self._on_line)
@@ -56,6 +72,8 @@ class Evaluation:
 
     def take(self, line: dict[str, Any]) -> list[Event]:
         """A line from the child, in the loop: the result as an event, and the next evaluation begins."""
+        if line["t"] != "exit" and not self._expects(line):
+            return []  # a library's chatter, or the answer to a question that was given up
         job, self._running = self._running, None
         events: list[Event] = []
         self._last = job.version if job is not None else self._last
@@ -63,6 +81,7 @@ class Evaluation:
             self.stop()  # closes our end of its pipes
             self._child = None
             self._failures += 1
+            self._failed_ms = self._now_ms
         if line["t"] == "done" and job is not None and math.isfinite(line["loss"]):
             self._failures = 0
             events.append(EvalDone(job.run, job.version, line["loss"], line["accuracy"]))
@@ -79,11 +98,18 @@ class Evaluation:
         if self._child is not None:
             self._child.stop()
 
+    def _expects(self, line: dict[str, Any]) -> bool:
+        if self._running is None or line.get("version") != self._running.version:
+            return False
+        return line["t"] == "failed" or (
+            line["t"] == "done" and isinstance(line.get("loss"), float) and isinstance(line.get("accuracy"), float)
+        )
+
     def _begin(self, job: _Job) -> list[Event]:
         if self._failures > RESTARTS_MAX:
             return [_skip(job, "not evaluated: the evaluator ends again and again; see the log")]
-        self.warm()
-        self._running = job
+        self._start()
+        self._running, self._asked_ms = job, self._now_ms
         if self._child is not None:
             self._child.send(job.line)
         return []

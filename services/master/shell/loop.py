@@ -3,6 +3,7 @@
 frame -> event -> Coordinator.step -> commands -> effects. Results of other threads come in through the mailbox.
 """
 
+import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -84,7 +85,7 @@ class Master:
         self._restore(folder)
         write_control_file(control_folder, self._doors, settings, keys)
         join_file.parent.mkdir(parents=True, exist_ok=True)
-        self._admission.write_local_join(join_file, [local])
+        self._admission.write_local_join(join_file, [f"tcp://{settings.local_host}:{self._doors.worker_port}"])
         where = ", ".join(self._endpoints)
         self._bulletin.post("MASTER", f"ready for workers at {where} (term {self._term}, {kernel_impl()} kernels)", {})
 
@@ -99,7 +100,7 @@ class Master:
             refused=self._bulletin.refuse,
         )
         uploads = Uploads(self._term, self._workers.send, self._complete)
-        self._downloads = Downloads(self._term, CHUNK_BYTES, self._workers.send)
+        downloads = Downloads(self._term, CHUNK_BYTES, self._workers.send, self._ref_of)
         evaluation = Evaluation(self._mailbox.put)
         aggregation = Aggregation(folder, self._mailbox.put, self._mailbox.put, evaluation.pinned, self._mailbox.put)
         operator = Operator(
@@ -117,6 +118,7 @@ class Master:
             workers=self._workers,
             control=self._control,
             uploads=uploads,
+            downloads=downloads,
             aggregation=aggregation,
             evaluation=evaluation,
             admission=self._admission,
@@ -178,7 +180,7 @@ class Master:
         if isinstance(letter, Exception):
             raise letter
         if isinstance(letter, Snapshot):
-            self._downloads.publish(letter)
+            self._effects.downloads.publish(letter)
         elif isinstance(letter, dict):
             for event in self._effects.evaluation.take(letter):
                 self._step(event)
@@ -188,20 +190,25 @@ class Master:
     def _bulk(self, worker: str, message: Pull | DeltaChunk | DeltaCommit, payload: Buffer | None) -> None:
         now_ms = _now_ms()
         if isinstance(message, Pull):
-            self._downloads.pull(worker, message, now_ms)
+            self._effects.downloads.pull(worker, message, now_ms)
         elif isinstance(message, DeltaChunk):
             assert payload is not None
             self._effects.uploads.chunk(worker, message, payload, now_ms)
         else:
             self._effects.uploads.commit(worker, message, now_ms)
 
+    def _ref_of(self, worker: str, pull: Pull) -> TaskRef | None:
+        return self._coordinator.state.task_of(worker, pull.run, pull.version)
+
     def _complete(self, worker: str, ref: TaskRef, delta: npt.NDArray[np.float32], digest: str) -> None:
         self._effects.aggregation.do(lambda desk: desk.check(worker, ref, delta, digest))
 
     def _tick(self, now_ms: int) -> None:
         self._step(Tick())
-        self._downloads.tick(now_ms)
-        self._effects.uploads.tick(now_ms)
+        self._effects.downloads.tick(now_ms)
+        self._effects.evaluation.tick(now_ms)
+        for event in self._effects.uploads.tick(now_ms):
+            self._step(event)
         self._bulletin.tick(now_ms)
         self._count_refused(now_ms)
         if self._bulletin.unsaved:
@@ -227,16 +234,18 @@ class Master:
         self._bulletin.post("AUTH", text, {"refused": {"count": count, "last": last}})
 
     def _close(self) -> None:
-        for worker in self._workers.everyone():
-            self._workers.send(worker, Drain(term=self._term, reason="the master stops; it will be back"))
-        self._workers.flush()
-        self._bulletin.post("MASTER", "stopped", {})
-        self._effects.evaluation.stop()
-        self._effects.aggregation.stop()
-        self._doors.close()
-        self._mailbox.close()
-        self._store.close()
-        self._lock.release()
+        """Every part is closed, also when another fails at it."""
+        with contextlib.ExitStack() as parts:
+            parts.callback(self._lock.release)
+            parts.callback(self._store.close)
+            parts.callback(self._mailbox.close)
+            parts.callback(self._doors.close)
+            parts.callback(self._effects.aggregation.stop)
+            parts.callback(self._effects.evaluation.stop)
+            parts.callback(self._bulletin.post, "MASTER", "stopped", {})
+            for worker in self._workers.everyone():
+                self._workers.send(worker, Drain(term=self._term, reason="the master stops; it will be back"))
+            self._workers.flush()
 
 
 def _now_ms() -> int:

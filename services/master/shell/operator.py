@@ -12,7 +12,6 @@ from services.common.protocol.messages import RunSpec
 from services.master.core import events
 from services.master.core.coordinator import Coordinator
 from services.master.core.events import Event
-from services.master.core.state import ACTIVE
 from services.master.shell import checkpoints
 from services.master.shell.admission import LOCAL_LABEL, Admission
 from services.master.shell.bulletin import Bulletin
@@ -78,7 +77,7 @@ class Operator:
 
     def _create_run(self, cmd_id: str, spec: RunSpec) -> None:
         _check_spec(spec)
-        if self.coordinator.state.phase in ACTIVE:
+        if self.coordinator.state.busy:
             self.step(events.CreateRun(cmd_id, "none", spec))  # refused by the table, with the reason
             return
         number = self.store.runs_made() + 1
@@ -88,14 +87,13 @@ class Operator:
         self.step(events.CreateRun(cmd_id, run, spec))
 
     def _known(self, run: str) -> str:
-        if not any(row["id"] == run for row in self.store.runs(limit=500)):
+        if not self.store.has_run(run):
             raise ProtocolError(f"run {run} does not exist; see GET /api/v1/runs", code="RUN_UNKNOWN")
         return run
 
     def _checkpoints(self, run: str) -> list[dict[str, Any]]:
         folder = self.run_folder(run)
-        rows = [row for row in self.store.rounds_newest(run, 1_000_000) if row["eval_loss"] is not None]
-        best = min(rows, key=lambda row: (row["eval_loss"], row["round"]))["round"] if rows else None
+        best = self.store.best_round(run)
         items = []
         for round_number in checkpoints.rounds_in(folder):
             try:

@@ -84,7 +84,7 @@ def _check_files(workers: int, files: int) -> str:
 
 def lock_data(folder: Path) -> FolderLock:
     """The data folder, made and locked for this process; raises SettingsError when another master has it."""
-    lock = FolderLock(make_folder(folder))
+    lock = FolderLock(make_folder(folder), "MAHE_MASTER_DATA")
     if not lock.acquire():
         raise SettingsError(
             f"another master uses the data folder {folder}; stop it, or give another with MAHE_MASTER_DATA",
@@ -197,16 +197,21 @@ def find_run(store: Store, folder: Path, names: dict[str, str]) -> tuple[Found |
         store.save_run(row["id"], "FAILED", "the master ended before version 0 was written", finished=False)
         return None, [f"run {row['id']} had no version yet; start it again"]
     meta = checkpoint.meta
+    if sentences:
+        store.drop_rounds_after(row["id"], meta["version"])
     rows = store.rounds_newest(row["id"], 1000)
     if meta["row"] is not None and (not rows or rows[-1]["round"] < meta["round"]):
         store.save_round(row["id"], meta["row"])
         rows = store.rounds_newest(row["id"], 1000)
         sentences.append(f"the row of round {meta['round']} was repaired from its checkpoint")
-    measured = [Evaluation(one["round"], one["eval_loss"], one["eval_accuracy"]) for one in rows if one["eval_loss"]]
+    evaluated = [one for one in rows if one["eval_loss"] is not None]
+    measured = [Evaluation(one["round"], one["eval_loss"], one["eval_accuracy"]) for one in evaluated]
     spec = RunSpec.model_validate_json(json.dumps(row["spec"]))
     ended = meta["version"] >= spec.rounds
     phase = RunPhase.STOPPED if ended else RunPhase(row["phase"])
     reason = f"finished: all {spec.rounds} rounds are closed" if ended else row["reason"]
+    if (phase, reason) != (row["phase"], row["reason"]):
+        store.save_run(row["id"], phase.value, reason, finished=ended)
     saved = Saved(
         run=row["id"],
         spec=spec,

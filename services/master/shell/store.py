@@ -43,10 +43,16 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self._path = folder / "master.sqlite"
         self._db = sqlite3.connect(self._path, isolation_level=None)
-        self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.execute("PRAGMA synchronous=FULL")
-        self._db.execute("PRAGMA busy_timeout=5000")
-        self._db.executescript(_SCHEMA)
+        try:
+            self._path.chmod(0o600)  # join secrets; SQLite gives its WAL the same mode
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=FULL")
+            self._db.execute("PRAGMA busy_timeout=5000")
+            self._db.executescript(_SCHEMA)
+        except (sqlite3.Error, OSError) as error:
+            self._db.close()
+            text = f"the store {self._path} cannot be opened: {error}; check the disk, or restore a backup"
+            raise CheckpointError(text) from None
 
     def close(self) -> None:
         """Close the connection."""
@@ -57,7 +63,7 @@ class Store:
         self._write(
             "INSERT INTO meta VALUES ('term', '1') ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
         )
-        return int(self._one("SELECT value FROM meta WHERE key = 'term'")[0])
+        return int(self._read("SELECT value FROM meta WHERE key = 'term'")[0][0])
 
     # workers
 
@@ -74,7 +80,7 @@ class Store:
 
     def workers(self) -> list[tuple[str, str, str]]:
         """(id, name, public key) of each enrolled worker."""
-        return list(self._db.execute("SELECT id, name, public_key FROM workers ORDER BY id"))
+        return self._read("SELECT id, name, public_key FROM workers ORDER BY id")
 
     # join secrets
 
@@ -93,9 +99,7 @@ class Store:
 
     def joins(self) -> list[tuple[int, str, bytes, int, int | None, int | None]]:
         """(id, label, secret, created_ms, expires_ms, uses_left) of each join secret that was not revoked."""
-        return list(
-            self._db.execute("SELECT id, label, secret, created_ms, expires_ms, uses_left FROM joins ORDER BY id")
-        )
+        return self._read("SELECT id, label, secret, created_ms, expires_ms, uses_left FROM joins ORDER BY id")
 
     def revoke_join(self, join: int) -> bool:
         """Forget a join secret; False when there is none."""
@@ -117,10 +121,11 @@ class Store:
 
     def runs(self, limit: int, before: int | None = None) -> list[dict[str, Any]]:
         """Runs, newest first."""
-        rows = self._db.execute(
+        rows = self._read(
             "SELECT id, number, spec, phase, reason, finished, created_ms FROM runs WHERE number < ? "
             "ORDER BY number DESC LIMIT ?",
-            (2**53 if before is None else before, limit),
+            2**53 if before is None else before,
+            limit,
         )
         names = ("id", "number", "spec", "phase", "reason", "finished", "created_at_ms")
         runs = [dict(zip(names, row, strict=True)) for row in rows]
@@ -128,7 +133,11 @@ class Store:
 
     def runs_made(self) -> int:
         """How many runs there have been."""
-        return int(self._one("SELECT COALESCE(MAX(number), 0) FROM runs")[0])
+        return int(self._read("SELECT COALESCE(MAX(number), 0) FROM runs")[0][0])
+
+    def has_run(self, run: str) -> bool:
+        """Whether there ever was such a run."""
+        return bool(self._read("SELECT 1 FROM runs WHERE id = ?", run))
 
     # rounds
 
@@ -143,10 +152,8 @@ class Store:
 
     def assignment(self, run: str, round_number: int) -> dict[str, Any] | None:
         """The table of this round, if it was ever opened."""
-        row = self._db.execute(
-            "SELECT body FROM assignments WHERE run = ? AND round = ?", (run, round_number)
-        ).fetchone()
-        return None if row is None else dict(json.loads(row[0]))
+        rows = self._read("SELECT body FROM assignments WHERE run = ? AND round = ?", run, round_number)
+        return dict(json.loads(rows[0][0])) if rows else None
 
     def save_round(self, run: str, row: dict[str, Any]) -> None:
         """A closed round's row, written again when its evaluation is known."""
@@ -154,15 +161,26 @@ class Store:
 
     def rounds(self, run: str, after: int, limit: int) -> list[dict[str, Any]]:
         """Closed rounds in order."""
-        rows = self._db.execute(
-            "SELECT row FROM rounds WHERE run = ? AND round > ? ORDER BY round LIMIT ?", (run, after, limit)
+        rows = self._read(
+            "SELECT row FROM rounds WHERE run = ? AND round > ? ORDER BY round LIMIT ?", run, after, limit
         )
         return [json.loads(row[0]) for row in rows]
 
     def rounds_newest(self, run: str, limit: int) -> list[dict[str, Any]]:
         """The last closed rounds, in order."""
-        rows = self._db.execute("SELECT row FROM rounds WHERE run = ? ORDER BY round DESC LIMIT ?", (run, limit))
+        rows = self._read("SELECT row FROM rounds WHERE run = ? ORDER BY round DESC LIMIT ?", run, limit)
         return [json.loads(row[0]) for row in rows][::-1]
+
+    def best_round(self, run: str) -> int | None:
+        """The round with the lowest evaluation loss, the first of equals."""
+        loss = "json_extract(row, '$.eval_loss')"
+        sql = f"SELECT round FROM rounds WHERE run = ? AND {loss} IS NOT NULL ORDER BY {loss}, round LIMIT 1"  # noqa: S608
+        rows = self._read(sql, run)
+        return int(rows[0][0]) if rows else None
+
+    def drop_rounds_after(self, run: str, version: int) -> None:
+        """Forget rows of rounds that are closed no more: their checkpoint was set aside."""
+        self._write("DELETE FROM rounds WHERE run = ? AND round > ?", run, version)
 
     # the log
 
@@ -174,9 +192,11 @@ class Store:
         self._write("DELETE FROM events WHERE id <= (SELECT MAX(id) FROM events) - ?", EVENTS_KEPT)
         self._write("COMMIT")
 
-    def _one(self, sql: str) -> tuple[Any, ...]:
-        row: tuple[Any, ...] = self._db.execute(sql).fetchone()
-        return row
+    def _read(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        try:
+            return self._db.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise CheckpointError(f"the store {self._path} cannot be read: {error}; check the disk") from None
 
     def _write(self, sql: str, *values: object) -> sqlite3.Cursor:
         try:

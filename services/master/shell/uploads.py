@@ -12,8 +12,15 @@ import numpy.typing as npt
 
 from services.common.errors import ProtocolError
 from services.common.protocol.codec import Buffer
-from services.common.protocol.limits import UPLOAD_STALL_BYTES, UPLOAD_STALL_MS, UPLOADS_STAGED_MAX, WINDOW_CHUNKS
+from services.common.protocol.limits import (
+    UPLOAD_DEAD_MS,
+    UPLOAD_STALL_BYTES,
+    UPLOAD_STALL_MS,
+    UPLOADS_STAGED_MAX,
+    WINDOW_CHUNKS,
+)
 from services.common.protocol.messages import Credit, DeltaBegin, DeltaChunk, DeltaCommit, TaskRef, ToWorker
+from services.master.core.events import UploadStalled
 
 WAIT_MS = 2_000
 
@@ -22,15 +29,13 @@ WAIT_MS = 2_000
 class _Upload:
     worker: str
     begin: DeltaBegin
-    array: npt.NDArray[np.float32]
     missing: set[int]
+    array: npt.NDArray[np.float32] | None = None  # made when a place is free, not before
     next_chunk: int = 0
     since_ms: int = 0
     bytes_since: int = 0
-
-    @property
-    def view(self) -> memoryview:
-        return self.array.data.cast("B")
+    moved_ms: int = 0
+    told_ms: int = 0  # when it was last told to wait
 
     def ask(self, count: int) -> list[int]:
         """The next chunks to credit, in order; each is asked once until the worker begins again."""
@@ -55,23 +60,23 @@ class Uploads:
     def begin(self, worker: str, begin: DeltaBegin, now_ms: int) -> None:
         """An admitted delta: give it a place, or say wait. The same delta again goes on where it stood."""
         lease = begin.ref.lease
-        known = self._active.pop(lease, None) or self._take_waiting(lease)
+        active = self._active.pop(lease, None)
+        known = active or self._take_waiting(lease)
         if known is not None and known.begin.digest == begin.digest and known.begin.chunk_bytes == begin.chunk_bytes:
             upload = known
         else:
-            array = np.empty(begin.bytes // 4, dtype=np.float32)
-            upload = _Upload(worker, begin, array, set(range(begin.chunks)))
+            upload = _Upload(worker, begin, set(range(begin.chunks)))
         upload.next_chunk = 0
         if len(self._active) < UPLOADS_STAGED_MAX:
-            self._start(upload, now_ms)
+            self._start(upload, now_ms, moved_ms=now_ms if active is None else active.moved_ms)
         else:
             self._waiting.append(upload)
-            self.send(worker, Credit(term=self.term, ref=begin.ref, want=[], wait_ms=WAIT_MS))
+            self._tell_to_wait(upload, now_ms)
 
     def chunk(self, worker: str, message: DeltaChunk, payload: Buffer, now_ms: int) -> None:
         """One chunk; a duplicate has no effect. Raises ProtocolError when it does not fit what was announced."""
         upload = self._active.get(message.ref.lease)
-        if upload is None or upload.worker != worker:
+        if upload is None or upload.array is None or upload.worker != worker:
             return
         size = upload.begin.chunk_bytes
         offset = message.index * size
@@ -81,16 +86,17 @@ class Uploads:
                 f"chunk {message.index} of {len(payload)} bytes, announced were {upload.begin.chunks} chunks of {size}",
                 code="DELTA_CHUNK",
             )
-        upload.view[offset : offset + expected] = payload
+        upload.array.data.cast("B")[offset : offset + expected] = payload
         upload.missing.discard(message.index)
         upload.bytes_since += expected
+        upload.moved_ms = now_ms
         if want := upload.ask(1):
             self.send(worker, Credit(term=self.term, ref=message.ref, want=want))
 
     def commit(self, worker: str, message: DeltaCommit, now_ms: int) -> None:
         """All sent, says the worker: hand it on, or ask for what is missing."""
         upload = self._active.get(message.ref.lease)
-        if upload is None or upload.worker != worker:
+        if upload is None or upload.array is None or upload.worker != worker:
             return
         if upload.missing:
             upload.next_chunk = 0
@@ -100,36 +106,56 @@ class Uploads:
         self.complete(worker, message.ref, upload.array, upload.begin.digest)
         self._next(now_ms)
 
-    def tick(self, now_ms: int) -> None:
-        """An upload that hardly moves gives its place away while others wait; what it sent is kept."""
+    def tick(self, now_ms: int) -> list[UploadStalled]:
+        """An upload that hardly moves gives its place away while others wait; what it sent is kept.
+
+        Those that wait are told so again and again. Returns uploads of which nothing came for UPLOAD_DEAD_MS.
+        """
+        dead = []
         for lease, upload in list(self._active.items()):
-            if now_ms - upload.since_ms < UPLOAD_STALL_MS:
-                continue
-            if upload.bytes_since < UPLOAD_STALL_BYTES and self._waiting:
+            if now_ms - upload.moved_ms >= UPLOAD_DEAD_MS:
                 del self._active[lease]
-                self._waiting.append(upload)
-                self.send(upload.worker, Credit(term=self.term, ref=upload.begin.ref, want=[], wait_ms=WAIT_MS))
-                self._next(now_ms)
-            upload.since_ms, upload.bytes_since = now_ms, 0
+                dead.append(UploadStalled(upload.worker, upload.begin.ref))
+            elif now_ms - upload.since_ms >= UPLOAD_STALL_MS:
+                if upload.bytes_since < UPLOAD_STALL_BYTES and self._waiting:
+                    del self._active[lease]
+                    self._waiting.append(upload)
+                    self._tell_to_wait(upload, now_ms)
+                upload.since_ms, upload.bytes_since = now_ms, 0
+        self._next(now_ms)
+        for upload in self._waiting:
+            if now_ms - upload.told_ms >= WAIT_MS:
+                self._tell_to_wait(upload, now_ms)
+        return dead
+
+    def forget(self, worker: str, now_ms: int) -> None:
+        """Forget everything of a worker that is gone."""
+        self._drop(lambda one: one.worker == worker, now_ms)
 
     def drop_round(self, run: str, round_number: int, now_ms: int) -> None:
         """Forget everything staged for a round."""
-        self._drop(lambda ref: (ref.run, ref.round) == (run, round_number), now_ms)
+        self._drop(lambda one: (one.begin.ref.run, one.begin.ref.round) == (run, round_number), now_ms)
 
-    def _drop(self, gone: Callable[[TaskRef], bool], now_ms: int) -> None:
-        self._active = {lease: one for lease, one in self._active.items() if not gone(one.begin.ref)}
-        self._waiting = deque(one for one in self._waiting if not gone(one.begin.ref))
+    def _drop(self, gone: Callable[[_Upload], bool], now_ms: int) -> None:
+        self._active = {lease: one for lease, one in self._active.items() if not gone(one)}
+        self._waiting = deque(one for one in self._waiting if not gone(one))
         self._next(now_ms)
 
-    def _start(self, upload: _Upload, now_ms: int) -> None:
-        upload.next_chunk, upload.since_ms, upload.bytes_since = 0, now_ms, 0
+    def _start(self, upload: _Upload, now_ms: int, moved_ms: int) -> None:
+        if upload.array is None:
+            upload.array = np.empty(upload.begin.bytes // 4, dtype=np.float32)
+        upload.next_chunk, upload.since_ms, upload.bytes_since, upload.moved_ms = 0, now_ms, 0, moved_ms
         self._active[upload.begin.ref.lease] = upload
         want = upload.ask(WINDOW_CHUNKS)
         self.send(upload.worker, Credit(term=self.term, ref=upload.begin.ref, want=want))
 
+    def _tell_to_wait(self, upload: _Upload, now_ms: int) -> None:
+        upload.told_ms = now_ms
+        self.send(upload.worker, Credit(term=self.term, ref=upload.begin.ref, want=[], wait_ms=WAIT_MS))
+
     def _next(self, now_ms: int) -> None:
         while self._waiting and len(self._active) < UPLOADS_STAGED_MAX:
-            self._start(self._waiting.popleft(), now_ms)
+            self._start(self._waiting.popleft(), now_ms, moved_ms=now_ms)
 
     def _take_waiting(self, lease: str) -> _Upload | None:
         for upload in self._waiting:

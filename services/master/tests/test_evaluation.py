@@ -1,6 +1,8 @@
 """The evaluator's places: one runs, one waits, a newer one takes its place; what may become the best is not pruned."""
 
+import os
 import queue
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ from services.common.learning import build_model, describe
 from services.master.core.events import EvalDone, EvalSkipped
 from services.master.shell import checkpoints
 from services.master.shell.checkpoints import Checkpoint
-from services.master.shell.evaluation import Evaluation
+from services.master.shell.evaluation import DEADLINE_MS, REST_MS, RESTARTS_MAX, Evaluation
 
 MODEL = {"family": "softmax"}
 
@@ -66,4 +68,42 @@ def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
     [skipped] = evaluation.take(lines.get(timeout=20))
     assert isinstance(skipped, EvalSkipped)
     assert "cannot be read" in skipped.reason
+    evaluation.stop()
+
+
+def test_an_evaluation_that_hangs_is_ended_and_told(tmp_path: Path) -> None:
+    lines: queue.Queue[dict[str, Any]] = queue.Queue()
+    evaluation = Evaluation(lines.put)
+    evaluation.tick(1_000)
+    evaluation.ask("r-1", 0, tmp_path / "ckpt-0.npz", {"name": "no such data"}, MODEL)
+    child = evaluation._child
+    assert child is not None
+    os.kill(child.pid, signal.SIGSTOP)
+    evaluation.tick(DEADLINE_MS)
+    assert lines.empty()
+    evaluation.tick(1_000 + DEADLINE_MS)
+    line = lines.get(timeout=20)
+    while line["t"] != "exit":  # it was quicker than the signal
+        line = lines.get(timeout=20)
+    assert "the evaluator ended" in str(evaluation.take(line))
+    evaluation.stop()
+
+
+def test_chatter_and_late_answers_are_ignored_and_failures_forgotten(tmp_path: Path) -> None:
+    evaluation = Evaluation(lambda line: None)
+    path = tmp_path / "ckpt-0.npz"
+    for round_number in range(RESTARTS_MAX + 1):
+        evaluation.ask("r-1", round_number, path, {}, MODEL)
+        for line in (
+            {"t": "chatter"},
+            {"t": "done", "version": 99, "loss": 1.0},
+            {"t": "done", "version": round_number},
+        ):
+            assert evaluation.take(line) == [], line
+        assert len(evaluation.take({"t": "exit", "code": 1})) == 1
+    [skipped] = evaluation.ask("r-1", 9, path, {}, MODEL)
+    assert "ends again and again" in str(skipped)
+    evaluation.tick(REST_MS)
+    assert evaluation.ask("r-1", 10, path, {}, MODEL) == [], "after a rest it is tried again"
+    evaluation.take({"t": "exit", "code": 1})
     evaluation.stop()

@@ -33,8 +33,29 @@ def test_beyond_the_clamp_the_steps_change_and_the_delta_is_scaled() -> None:
     assert slow.delta_scale == 50 / 6
     assert (fast.batch, fast.k_steps, fast.delta_scale) == (63, 50, 1.0)
     fastest = policy.plan_work(50, 32, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 994.0])[-1]
-    assert (fastest.batch, fastest.k_steps) == (128, 85)
-    assert fastest.delta_scale == 50 / 85
+    assert (fastest.batch, fastest.k_steps) == (128, 80), "64 medians are believed, not 994"
+    assert fastest.delta_scale == 50 / 80
+
+
+def test_whatever_speeds_are_claimed_a_task_fits_its_message() -> None:
+    for speeds in ([1.0] * 59 + [1e12], [1e-300, 1e12], [1e12] * 3, [1e-9] + [1e12] * 40, [5.0]):
+        for k_steps, batch in ((100_000, 65_536), (100_000, 8), (1, 8)):
+            for work in policy.plan_work(k_steps, batch, speeds):
+                assert 1 <= work.k_steps <= 1_000_000
+                assert 1 <= work.samples <= 2**40
+                assert 0 < work.delta_scale <= 1e6
+
+
+def test_a_worker_that_fails_waits_longer_each_time_up_to_a_minute() -> None:
+    assert [policy.failure_wait_ms(n) for n in (1, 2, 3, 5, 6, 7, 10_000)] == [
+        2_000,
+        4_000,
+        8_000,
+        32_000,
+        60_000,
+        60_000,
+        60_000,
+    ]
 
 
 @given(st.integers(1, 5000), st.lists(st.floats(0.001, 1e9), min_size=1, max_size=40))
@@ -66,7 +87,7 @@ def test_a_round_opens_only_with_enough_workers_and_says_what_is_missing() -> No
     assert policy.open_verdict(0, 3, 0) == (False, "0 of 3 workers; start 3 more")
     assert policy.open_verdict(1, 2, 3) == (
         False,
-        "1 of 2 workers ready, 2 busy, paused or silent; start one more or wait",
+        "1 of 2 workers ready, 2 busy, paused, silent or waiting after a failure; start one more or wait",
     )
     assert policy.open_verdict(2, 2, 2) == (True, "2 workers ready")
 

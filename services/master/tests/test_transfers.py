@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from services.common.protocol.limits import DOWNLOADS_SERVED_MAX, UPLOADS_STAGED_MAX
+from services.common.protocol.limits import DOWNLOADS_SERVED_MAX, UPLOAD_DEAD_MS, UPLOADS_STAGED_MAX
 from services.common.protocol.messages import DeltaBegin, DeltaChunk, DeltaCommit, Pull, TaskRef
+from services.master.core.events import UploadStalled
 from services.master.shell.aggregation import Snapshot
-from services.master.shell.downloads import IDLE_MS, Downloads
+from services.master.shell.downloads import IDLE_MS, WAIT_MS, Downloads
 from services.master.shell.uploads import Uploads
 
 CHUNK = 4096
@@ -23,7 +24,7 @@ class Desk:
         self.sent: list[tuple[str, Any]] = []
         self.complete: list[tuple[str, TaskRef, bytes]] = []
         self.uploads = Uploads(1, self._send, self._complete)
-        self.downloads = Downloads(1, CHUNK, self._send_payload)
+        self.downloads = Downloads(1, CHUNK, self._send_payload, lambda worker, pull: ref(int(worker[1:])))
 
     def _send(self, worker: str, message: Any) -> None:
         self.sent.append((worker, message))
@@ -124,6 +125,38 @@ def test_a_stalled_upload_gives_its_place_away_and_keeps_what_it_sent() -> None:
     assert desk.take() == [], "another round's end changes nothing"
 
 
+def test_those_that_wait_cost_no_memory_and_are_told_so_again_and_again() -> None:
+    desk = Desk()
+    for number in range(40):
+        desk.uploads.begin(f"w{number}", begin(number), 0)
+    made = [one.array is not None for one in [*desk.uploads._active.values(), *desk.uploads._waiting]]
+    assert made == [True] * UPLOADS_STAGED_MAX + [False] * (40 - UPLOADS_STAGED_MAX)
+    desk.take()
+    desk.uploads.tick(2_000)
+    told = desk.take()
+    assert [worker for worker, _ in told] == [f"w{number}" for number in range(UPLOADS_STAGED_MAX, 40)]
+    assert all(message.wait_ms and not message.want for _, message in told)
+
+
+def test_an_upload_of_which_nothing_comes_is_given_up_however_often_it_begins() -> None:
+    desk = Desk()
+    desk.uploads.begin("w0", begin(0), 0)
+    for now_ms in range(5_000, UPLOAD_DEAD_MS, 5_000):
+        desk.uploads.begin("w0", begin(0), now_ms)
+        assert desk.uploads.tick(now_ms) == []
+    assert desk.uploads.tick(UPLOAD_DEAD_MS) == [UploadStalled("w0", ref(0))]
+    assert desk.uploads.tick(UPLOAD_DEAD_MS + 1) == []
+
+
+def test_a_lost_worker_gives_its_places_back() -> None:
+    desk = Desk()
+    for number in range(UPLOADS_STAGED_MAX + 1):
+        desk.uploads.begin(f"w{number}", begin(number), 0)
+    desk.take()
+    desk.uploads.forget("w0", 0)
+    assert [(worker, message.want) for worker, message in desk.take()] == [(f"w{UPLOADS_STAGED_MAX}", [0, 1, 2, 3])]
+
+
 def test_a_stranger_cannot_write_into_an_upload() -> None:
     desk = Desk()
     desk.uploads.begin("w0", begin(0), 0)
@@ -157,3 +190,21 @@ def test_downloads_have_places_too_and_idle_ones_are_given_away() -> None:
     assert desk.take() == []
     desk.downloads.tick(IDLE_MS + 1)
     assert [worker for worker, _ in desk.take()] == ["w0"]
+
+
+def test_a_waiting_download_forgets_no_chunk_that_was_asked_for_and_is_told_to_wait() -> None:
+    desk = Desk()
+    values = VALUES.copy()
+    values.setflags(write=False)
+    desk.downloads.publish(Snapshot("r-1", 3, values, "0" * 32))
+    for number in range(DOWNLOADS_SERVED_MAX):
+        desk.downloads.pull(f"w{number}", Pull(term=1, run="r-1", version=3, want=[0]), 0)
+    for index in (0, 1, 2, 1):
+        desk.downloads.pull("w99", Pull(term=1, run="r-1", version=3, want=[index]), 0)
+    desk.take()
+    desk.downloads.tick(WAIT_MS)
+    assert [(worker, message.t, message.ref, message.want) for worker, message in desk.take()] == [
+        ("w99", "CREDIT", ref(99), [])
+    ]
+    desk.downloads.forget("w0", WAIT_MS)
+    assert [(worker, message.index) for worker, message in desk.take()] == [("w99", 0), ("w99", 1), ("w99", 2)]

@@ -87,7 +87,8 @@ export function mountRun(root, { store, api, say }) {
     list.hidden = progress.hidden = !run;
     buttons.start.hidden = active;
     buttons.pause.hidden = !active || run.phase === "PAUSED";
-    buttons.resume.hidden = !active || run.phase !== "PAUSED";
+    const goesOn = run?.phase === "PAUSED" || (run?.phase === "FAILED" && run.n_parameters > 0);
+    buttons.resume.hidden = !goesOn;
     buttons.stop.hidden = !active;
   }
 

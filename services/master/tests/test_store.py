@@ -1,0 +1,97 @@
+"""The store: what is found again after a crash, what must be forgotten, and a disk that cannot be read."""
+
+import json
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from services.common.errors import CheckpointError
+from services.common.protocol.messages import RunSpec
+from services.master.core.state import RunPhase
+from services.master.shell import checkpoints
+from services.master.shell.checkpoints import Checkpoint
+from services.master.shell.startup import find_run
+from services.master.shell.store import Store
+
+RUN = "digits-1"
+SPEC = RunSpec(rounds=3)
+
+
+def row(round_number: int, loss: float | None) -> dict[str, object]:
+    return {"round": round_number, "workers": 1, "train_loss": 1.0, "eval_loss": loss, "eval_accuracy": 0.5}
+
+
+def closed(folder: Path, version: int) -> None:
+    meta = {"run": RUN, "round": version, "version": version, "row": row(version, None) if version else None}
+    checkpoints.write(folder / "runs" / RUN, Checkpoint(np.zeros(3, np.float32), {}, meta))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    store = Store(tmp_path)
+    store.add_run(RUN, 1, SPEC.model_dump(mode="json"), "RUNNING", "round 1 with 1 worker")
+    return store
+
+
+def test_a_crash_after_the_last_rename_leaves_a_finished_run(tmp_path: Path, store: Store) -> None:
+    closed(tmp_path, 3)
+    found, _ = find_run(store, tmp_path, {})
+    assert found is not None
+    assert found.saved.phase is RunPhase.STOPPED
+    [kept] = store.runs(limit=1)
+    assert (kept["phase"], kept["finished"]) == ("STOPPED", True)
+
+
+def test_rows_of_a_version_that_was_set_aside_are_forgotten(tmp_path: Path, store: Store) -> None:
+    for version in (1, 2):
+        closed(tmp_path, version)
+        store.save_round(RUN, row(version, 0.9 - 0.1 * version))
+    checkpoints.path_of(tmp_path / "runs" / RUN, 2).write_bytes(b"damaged")
+    found, sentences = find_run(store, tmp_path, {})
+    assert found is not None
+    assert "set aside" in sentences[0]
+    assert [one["round"] for one in found.rows] == [1]
+    assert found.saved.best_eval is not None
+    assert found.saved.best_eval.version == 1
+
+
+def test_a_loss_of_zero_is_a_loss(tmp_path: Path, store: Store) -> None:
+    closed(tmp_path, 2)
+    store.save_round(RUN, row(1, 0.0))
+    store.save_round(RUN, row(2, 0.5))
+    found, _ = find_run(store, tmp_path, {})
+    assert found is not None
+    assert found.saved.best_eval is not None
+    assert found.saved.best_eval.version == 1
+    assert store.best_round(RUN) == 1
+
+
+def test_the_best_round_is_the_first_of_the_lowest(store: Store) -> None:
+    assert store.best_round(RUN) is None
+    for round_number, loss in enumerate([0.5, 0.25, None, 0.25, 10.0], start=1):
+        store.save_round(RUN, row(round_number, loss))
+    assert store.best_round(RUN) == 2
+    assert (store.has_run(RUN), store.has_run("digits-2")) == (True, False)
+
+
+def test_only_its_owner_reads_it_and_a_broken_one_is_a_sentence(tmp_path: Path, store: Store) -> None:
+    assert stat.S_IMODE((tmp_path / "master.sqlite").stat().st_mode) == 0o600
+    store.close()
+    (tmp_path / "master.sqlite").write_bytes(b"this is not a database" * 1000)
+    for beside in ("master.sqlite-wal", "master.sqlite-shm"):
+        (tmp_path / beside).unlink(missing_ok=True)
+    with pytest.raises(CheckpointError, match=r"cannot be opened: .*restore a backup"):
+        Store(tmp_path)
+
+
+def test_a_read_that_fails_is_a_sentence(tmp_path: Path, store: Store) -> None:
+    store._db.execute("DROP TABLE joins")
+    with pytest.raises(CheckpointError, match=r"cannot be read: .*check the disk"):
+        store.joins()
+
+
+def test_spec_rows_are_json(store: Store) -> None:
+    [kept] = store.runs(limit=1)
+    assert json.loads(json.dumps(kept["spec"])) == SPEC.model_dump(mode="json")
