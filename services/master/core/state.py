@@ -96,6 +96,10 @@ class Round:
     reason: str = ""
     digest: str = ""
     meta: dict[str, Any] = field(default_factory=dict)  # what its checkpoint says, fixed when COMMITTING begins
+    by_worker: dict[str, Lease] = field(init=False, repr=False)  # a worker has at most one lease in a round
+
+    def __post_init__(self) -> None:
+        self.by_worker = {lease.worker: lease for lease in self.leases}
 
     def lease(self, lease_id: str) -> Lease | None:
         """The lease with this id, if it belongs to this attempt."""
@@ -164,10 +168,6 @@ class Run:
             run=self.id, round=round_.number, base_version=round_.base_version, shard=lease.shard, lease=lease.id
         )
 
-    def round_of(self, lease: Lease) -> Round | None:
-        """The round in flight that a lease belongs to."""
-        return next((round_ for round_ in self.rounds if any(one is lease for one in round_.leases)), None)
-
 
 @dataclass
 class Worker:
@@ -220,11 +220,12 @@ class State:
 
     def task_of(self, worker: str, run_id: str, base_version: int) -> TaskRef | None:
         """The piece of work that a worker has out on this version of this run."""
-        run = self.run
-        for round_ in run.rounds if run is not None and run.id == run_id else []:
-            for lease in round_.leases:
-                if lease.worker == worker and lease.state is LeaseState.OUT and round_.base_version == base_version:
-                    return run.ref(round_, lease) if run is not None else None
+        if self.run is None or self.run.id != run_id:
+            return None
+        for round_ in self.run.rounds:
+            lease = round_.by_worker.get(worker)
+            if lease is not None and lease.state is LeaseState.OUT and round_.base_version == base_version:
+                return self.run.ref(round_, lease)
         return None
 
     def by_id(self) -> list[Worker]:

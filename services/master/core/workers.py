@@ -4,7 +4,7 @@ from services.common.protocol.messages import Bye, Cancel, Drain, Heartbeat, Pro
 from services.master.core.commands import ForgetSession, Report, RevokeWorker
 from services.master.core.context import Context
 from services.master.core.events import RemoveWorker, Tick, WorkerHeard, WorkerJoined, WorkerLeft, WorkerSaid
-from services.master.core.state import REACHABLE, Lease, LeaseState, Link, RoundPhase, Worker
+from services.master.core.state import REACHABLE, Lease, LeaseState, Link, Round, RoundPhase, Worker
 
 
 def on_tick(ctx: Context, event: Tick) -> None:
@@ -141,17 +141,16 @@ def _judge(ctx: Context, worker: Worker) -> None:
     elif worker.link is Link.LINKED and silent_ms >= ctx.limits.suspect_ms:
         worker.link, worker.reason = Link.SUSPECT, f"nothing heard for {silent_ms // 1000} s"
         ctx.report_worker(worker, f"{worker.name} is suspect: {worker.reason}; it gets no new work")
-    elif worker.link is Link.LINKED:
-        for lease in _leases_of(ctx, worker.id):
-            _judge_lease(ctx, worker, lease)
+    elif worker.link is Link.LINKED and ctx.state.run is not None:
+        for round_ in ctx.state.run.rounds:
+            lease = round_.by_worker.get(worker.id)
+            if round_.phase is RoundPhase.COLLECTING and lease is not None and lease.state is LeaseState.OUT:
+                _judge_lease(ctx, worker, round_, lease)
 
 
-def _judge_lease(ctx: Context, worker: Worker, lease: Lease) -> None:
+def _judge_lease(ctx: Context, worker: Worker, round_: Round, lease: Lease) -> None:
     """A worker that is heard but does not get on with its work must not hold the round back for ever."""
-    run = ctx.state.run
-    round_ = run.round_of(lease) if run is not None else None
-    if run is None or round_ is None or round_.phase is not RoundPhase.COLLECTING or lease.state is not LeaseState.OUT:
-        return
+    assert ctx.state.run is not None
     still_ms = ctx.now_ms - lease.moved_ms
     if worker.agent in ("idle", "holding") and still_ms >= ctx.limits.idle_ms:
         reason = f"{worker.name} does not work on it"
@@ -160,7 +159,7 @@ def _judge_lease(ctx: Context, worker: Worker, lease: Lease) -> None:
     else:
         return
     ctx.failed(worker, lease, reason, refused=False)
-    ctx.send(worker.id, Cancel(term=ctx.state.term, ref=run.ref(round_, lease), reason=reason))
+    ctx.send(worker.id, Cancel(term=ctx.state.term, ref=ctx.state.run.ref(round_, lease), reason=reason))
     ctx.report_worker(worker, f"{reason} (shard {lease.shard}); its shard comes again")
 
 
@@ -184,7 +183,7 @@ def _lose(lease: Lease, reason: str) -> None:
 
 def _leases_of(ctx: Context, worker: str) -> list[Lease]:
     run = ctx.state.run
-    return [lease for round_ in (run.rounds if run else []) for lease in round_.leases if lease.worker == worker]
+    return [round_.by_worker[worker] for round_ in (run.rounds if run else []) if worker in round_.by_worker]
 
 
 def _restart_deadlines(ctx: Context, gap_ms: int) -> None:
