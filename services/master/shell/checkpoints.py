@@ -134,3 +134,34 @@ def _pack(checkpoint: Checkpoint) -> bytes:
     with zipfile.ZipFile(buffer, "a") as archive:
         archive.comment = _SEAL + _ZEROS
     return buffer.getvalue()
+
+
+@dataclass(frozen=True)
+class Vault:
+    """All runs' checkpoints, each run in a folder of its own. Ids of runs are made by the master and hold no separator."""
+
+    folder: Path
+
+    def run_folder(self, run: str) -> Path:
+        """Where a run's checkpoints lie."""
+        return self.folder / run
+
+    def path_of(self, run: str, version: int) -> Path:
+        """Where one of them lies."""
+        return path_of(self.run_folder(run), version)
+
+    def write(self, checkpoint: Checkpoint) -> None:
+        """See `write`."""
+        write(self.run_folder(checkpoint.meta["run"]), checkpoint)
+
+    def read(self, run: str, version: int) -> Checkpoint:
+        """See `read`."""
+        return read(self.path_of(run, version))
+
+    def newest_good(self, run: str) -> tuple[Checkpoint | None, list[str]]:
+        """See `newest_good`."""
+        return newest_good(self.run_folder(run))
+
+    def prune(self, run: str, keep: set[int]) -> None:
+        """See `prune`."""
+        prune(self.run_folder(run), keep)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from services.common.protocol.codec import crc32
 from services.common.protocol.limits import DOWNLOADS_SERVED_MAX
 from services.common.protocol.messages import Chunk, Credit, Error, Pull, TaskRef, ToWorker
-from services.master.shell.aggregation import Snapshot
+from services.master.shell.desk import Snapshot
 
 WAIT_MS = 2_000
 WANT_MAX = 64  # of one PULL

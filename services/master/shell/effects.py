@@ -9,11 +9,10 @@ from services.master.core.events import Event
 from services.master.shell.admission import Admission
 from services.master.shell.aggregation import Aggregation
 from services.master.shell.bulletin import Bulletin
-from services.master.shell.checkpoints import path_of
+from services.master.shell.checkpoints import Vault
 from services.master.shell.control_port import ControlPort
 from services.master.shell.downloads import Downloads
 from services.master.shell.evaluation import Evaluation
-from services.master.shell.operator import Operator
 from services.master.shell.uploads import Uploads
 from services.master.shell.worker_port import WorkerPort
 
@@ -30,7 +29,7 @@ class Effects:
     evaluation: Evaluation
     admission: Admission
     bulletin: Bulletin
-    operator: Operator
+    vault: Vault
 
     def apply(self, command: c.Command, now_ms: int) -> list[Event]:
         """Do one command."""
@@ -91,7 +90,7 @@ def _evaluate(on: Effects, command: c.Evaluate, now_ms: int) -> list[Event]:
     run = on.bulletin.coordinator.state.run
     if run is None or run.id != command.run:
         return []
-    path = path_of(on.operator.run_folder(command.run), command.version)
+    path = on.vault.path_of(command.run, command.version)
     return on.evaluation.ask(command.run, command.version, path, run.data, run.spec.model)
 
 

@@ -12,9 +12,9 @@ from services.common.protocol.messages import RunSpec
 from services.master.core import events
 from services.master.core.coordinator import Coordinator
 from services.master.core.events import Event
-from services.master.shell import checkpoints
 from services.master.shell.admission import LOCAL_LABEL, Admission
 from services.master.shell.bulletin import Bulletin
+from services.master.shell.checkpoints import Vault, rounds_in
 from services.master.shell.store import Store, wall_ms
 
 
@@ -22,7 +22,7 @@ from services.master.shell.store import Store, wall_ms
 class Operator:
     """`step` feeds the coordinator; `offer` makes a file available for download and returns its facts."""
 
-    folder: Path
+    vault: Vault
     store: Store
     admission: Admission
     bulletin: Bulletin
@@ -30,10 +30,6 @@ class Operator:
     endpoints: Callable[[], list[str]]
     step: Callable[[Event], None]
     offer: Callable[[Path], dict[str, Any]]
-
-    def run_folder(self, run: str) -> Path:
-        """Where a run's checkpoints lie; ids are made here and never hold a separator."""
-        return self.folder / "runs" / run
 
     def perform(self, cmd_id: str, command: Any) -> dict[str, Any] | None:
         """The result, or None when the coordinator answers. Raises MaheError with a code."""
@@ -92,12 +88,11 @@ class Operator:
         return run
 
     def _checkpoints(self, run: str) -> list[dict[str, Any]]:
-        folder = self.run_folder(run)
         best = self.store.best_round(run)
         items = []
-        for round_number in checkpoints.rounds_in(folder):
+        for round_number in rounds_in(self.vault.run_folder(run)):
             try:
-                facts = self.offer(checkpoints.path_of(folder, round_number))
+                facts = self.offer(self.vault.path_of(run, round_number))
             except OSError:
                 continue  # pruned in this moment
             items.append({"round": round_number, "best": round_number == best, **facts})

@@ -1,10 +1,9 @@
-"""Opening the master's doors: lock, keys, sockets, ZAP; and finding the run that was going on."""
+"""Opening the master's doors: lock, keys, sockets, ZAP."""
 
 import json
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import zmq
 from zmq.auth.thread import ThreadAuthenticator
@@ -19,15 +18,9 @@ from services.common.protocol.limits import (
     ROUTER_OPTIONS,
     WORKERS_MAX,
 )
-from services.common.protocol.messages import RunSpec
-from services.master.core.recovery import Saved
-from services.master.core.state import Evaluation, RunPhase
 from services.master.settings import MasterSettings
-from services.master.shell import checkpoints
 from services.master.shell.admission import Admission
-from services.master.shell.checkpoints import Checkpoint
 from services.master.shell.keys import MasterKeys
-from services.master.shell.store import Store
 
 if sys.platform != "win32":
     import resource
@@ -174,57 +167,6 @@ def write_control_file(folder: Path, doors: Doors, settings: MasterSettings, key
         "secret": keys.console_secret,
     }
     write_durably(folder / "control.json", json.dumps(facts).encode(), private=True)
-
-
-@dataclass(frozen=True)
-class Found:
-    """The run that was current when the master ended: for the coordinator, for the aggregation thread, for the page."""
-
-    saved: Saved
-    checkpoint: Checkpoint
-    created_ms: int
-    rows: list[dict[str, Any]]
-
-
-def find_run(store: Store, folder: Path, names: dict[str, str]) -> tuple[Found | None, list[str]]:
-    """The newest run with its newest good checkpoint, and sentences for the log. Repairs a lost row from the meta."""
-    runs = store.runs(limit=1)
-    if not runs:
-        return None, []
-    row = runs[0]
-    checkpoint, sentences = checkpoints.newest_good(folder / "runs" / row["id"])
-    if checkpoint is None:
-        store.save_run(row["id"], "FAILED", "the master ended before version 0 was written", finished=False)
-        return None, [f"run {row['id']} had no version yet; start it again"]
-    meta = checkpoint.meta
-    if sentences:
-        store.drop_rounds_after(row["id"], meta["version"])
-    rows = store.rounds_newest(row["id"], 1000)
-    if meta["row"] is not None and (not rows or rows[-1]["round"] < meta["round"]):
-        store.save_round(row["id"], meta["row"])
-        rows = store.rounds_newest(row["id"], 1000)
-        sentences.append(f"the row of round {meta['round']} was repaired from its checkpoint")
-    evaluated = [one for one in rows if one["eval_loss"] is not None]
-    measured = [Evaluation(one["round"], one["eval_loss"], one["eval_accuracy"]) for one in evaluated]
-    spec = RunSpec.model_validate_json(json.dumps(row["spec"]))
-    ended = meta["version"] >= spec.rounds
-    phase = RunPhase.STOPPED if ended else RunPhase(row["phase"])
-    reason = f"finished: all {spec.rounds} rounds are closed" if ended else row["reason"]
-    if (phase, reason) != (row["phase"], row["reason"]):
-        store.save_run(row["id"], phase.value, reason, finished=ended)
-    saved = Saved(
-        run=row["id"],
-        spec=spec,
-        phase=phase,
-        reason=reason,
-        n_parameters=len(checkpoint.parameters),
-        meta=meta,
-        table=store.assignment(row["id"], meta["version"] + 1),
-        names=names,
-        last_eval=measured[-1] if measured else None,
-        best_eval=min(measured, key=lambda one: (one.loss, one.version)) if measured else None,
-    )
-    return Found(saved, checkpoint, row["created_at_ms"], rows), sentences
 
 
 def _router(context: "zmq.Context[zmq.Socket[bytes]]", keys: MasterKeys, domain: str) -> "zmq.Socket[bytes]":

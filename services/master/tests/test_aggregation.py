@@ -13,7 +13,9 @@ from services.common.learning import digest
 from services.common.protocol.messages import RunSpec, TaskRef
 from services.master.core import commands as c
 from services.master.core import events as e
-from services.master.shell.aggregation import Aggregation, Snapshot
+from services.master.shell.aggregation import Aggregation
+from services.master.shell.checkpoints import Vault
+from services.master.shell.desk import Desk, Snapshot
 from services.master.shell.store import Store
 
 RUN = "gauss3-1"
@@ -27,8 +29,10 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.letters: queue.Queue[Any] = queue.Queue()
         self.versions: list[Snapshot] = []
-        self.thread = Aggregation(folder, self.letters.put, self.versions.append, set, self.letters.put)
-        self.thread.start(None)
+        post = self.letters.put
+        vault = Vault(folder / "runs")
+        self.thread = Aggregation(lambda: Desk(Store(folder), vault, post, self.versions.append, set), post)
+        self.thread.start()
         self.thread.do(lambda desk: desk.prepare(c.PrepareRun(RUN, SPEC)))
         self.prepared = self.take(e.RunPrepared)
 

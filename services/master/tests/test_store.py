@@ -11,8 +11,8 @@ from services.common.errors import CheckpointError
 from services.common.protocol.messages import RunSpec
 from services.master.core.state import RunPhase
 from services.master.shell import checkpoints
-from services.master.shell.checkpoints import Checkpoint
-from services.master.shell.startup import find_run
+from services.master.shell.checkpoints import Checkpoint, Vault
+from services.master.shell.resume import find_run
 from services.master.shell.store import Store
 
 RUN = "digits-1"
@@ -37,7 +37,7 @@ def store(tmp_path: Path) -> Store:
 
 def test_a_crash_after_the_last_rename_leaves_a_finished_run(tmp_path: Path, store: Store) -> None:
     closed(tmp_path, 3)
-    found, _ = find_run(store, tmp_path, {})
+    found, _ = find_run(store, Vault(tmp_path / "runs"), {})
     assert found is not None
     assert found.saved.phase is RunPhase.STOPPED
     [kept] = store.runs(limit=1)
@@ -49,7 +49,7 @@ def test_rows_of_a_version_that_was_set_aside_are_forgotten(tmp_path: Path, stor
         closed(tmp_path, version)
         store.save_round(RUN, row(version, 0.9 - 0.1 * version))
     checkpoints.path_of(tmp_path / "runs" / RUN, 2).write_bytes(b"damaged")
-    found, sentences = find_run(store, tmp_path, {})
+    found, sentences = find_run(store, Vault(tmp_path / "runs"), {})
     assert found is not None
     assert "set aside" in sentences[0]
     assert [one["round"] for one in found.rows] == [1]
@@ -61,7 +61,7 @@ def test_a_loss_of_zero_is_a_loss(tmp_path: Path, store: Store) -> None:
     closed(tmp_path, 2)
     store.save_round(RUN, row(1, 0.0))
     store.save_round(RUN, row(2, 0.5))
-    found, _ = find_run(store, tmp_path, {})
+    found, _ = find_run(store, Vault(tmp_path / "runs"), {})
     assert found is not None
     assert found.saved.best_eval is not None
     assert found.saved.best_eval.version == 1

@@ -8,7 +8,7 @@ import numpy as np
 from services.common.protocol.limits import DOWNLOADS_SERVED_MAX, UPLOAD_DEAD_MS, UPLOADS_STAGED_MAX
 from services.common.protocol.messages import DeltaBegin, DeltaChunk, DeltaCommit, Pull, TaskRef
 from services.master.core.events import UploadStalled
-from services.master.shell.aggregation import Snapshot
+from services.master.shell.desk import Snapshot
 from services.master.shell.downloads import IDLE_MS, WAIT_MS, Downloads
 from services.master.shell.uploads import Uploads
 

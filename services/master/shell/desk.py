@@ -1,0 +1,246 @@
+"""What computes and writes: checks and folds deltas, makes the outer step, writes checkpoints and rows.
+
+One method for each job; `aggregation` has the thread that calls them. Results go back as events. Bytes come in as
+arrays that nobody else touches any more, and go out as read-only snapshots.
+"""
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from services.common.errors import CheckpointError, MaheError
+from services.common.kernels import stats
+from services.common.learning import (
+    Accumulator,
+    OuterOptimizer,
+    build_model,
+    build_outer,
+    describe,
+    digest,
+    load,
+)
+from services.common.protocol.messages import RunSpec, TaskRef
+from services.master.core.commands import (
+    Aggregate,
+    DropRound,
+    DropStaged,
+    Fold,
+    PrepareRun,
+    RestoreRun,
+    SaveAssignment,
+    SaveRound,
+    SaveRun,
+    WriteCheckpoint,
+)
+from services.master.core.events import (
+    AggregationDone,
+    AssignmentSaved,
+    CheckpointDone,
+    DeltaStaged,
+    Event,
+    RunPrepared,
+    RunUnusable,
+    WorkFailed,
+)
+from services.master.shell.checkpoints import Checkpoint, Vault
+from services.master.shell.store import Store
+
+Floats = npt.NDArray[np.float32]
+Job = Callable[["Desk"], None]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One version as workers pull it: read-only float32[n]."""
+
+    run: str
+    version: int
+    parameters: Floats
+    digest: str
+
+
+@dataclass
+class _Current:
+    """The run in work: its newest durable version and what is being made of it."""
+
+    run: str
+    parameters: Floats
+    outer: OuterOptimizer
+    accumulators: dict[int, Accumulator] = field(default_factory=dict)  # by round
+    next_parameters: dict[int, Floats] = field(default_factory=dict)  # by round
+    best: int | None = None
+
+
+class Desk:
+    """Belongs to one thread. `pinned`: versions that must stay for the evaluator."""
+
+    def __init__(
+        self,
+        store: Store,
+        vault: Vault,
+        post: Callable[[Event], None],
+        publish: Callable[[Snapshot], None],
+        pinned: Callable[[], set[int]],
+    ) -> None:
+        self._store, self._vault = store, vault
+        self._post, self._publish, self._pinned = post, publish, pinned
+        self._current: _Current | None = None
+        self._staged: dict[tuple[str, str], Floats] = {}  # checked deltas by lease and digest, until folded or dropped
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
+
+    def run_job(self, job: "Job") -> None:
+        """An operating error fails the run with its sentence; anything else is a bug and ends the master loudly."""
+        try:
+            job(self)
+        except MaheError as error:
+            self._post(WorkFailed(self._current.run if self._current else "", error.sentence))
+
+    def prepare(self, command: PrepareRun) -> None:
+        """Read the data, build the model, write version 0."""
+        try:
+            data = describe(command.spec.dataset)
+            dataset = load(data)
+            model = build_model(command.spec.model, dataset.x_train.shape[1], dataset.classes)
+            outer = build_outer(command.spec.outer)
+            parameters = model.initial_parameters(command.spec.seed)
+            self._staged.clear()
+            self._current = _Current(command.run, parameters, outer)
+            version_digest = digest(parameters)
+            meta = _first_meta(command, data, len(dataset.y_train), version_digest)
+            self._vault.write(Checkpoint(parameters, {}, meta))
+        except MaheError as error:
+            self._post(RunUnusable(command.run, error.sentence))
+            return
+        self._publish_version(0, version_digest)
+        self._post(RunPrepared(command.run, len(dataset.y_train), len(parameters), version_digest, data))
+
+    def restore(self, spec: RunSpec, checkpoint: Checkpoint, best: int | None) -> None:
+        """Take up a run from its checkpoint."""
+        run = checkpoint.meta["run"]
+        outer = build_outer(spec.outer)
+        outer.load(checkpoint.outer)
+        self._current = _Current(run, checkpoint.parameters, outer, best=best)
+        self._publish_version(checkpoint.meta["version"], checkpoint.meta["digest"])
+
+    def read_again(self, command: RestoreRun) -> None:
+        """Go back to a durable version: what was computed or checked since is void."""
+        current = self._run_of(command.run)
+        self._staged.clear()
+        checkpoint = self._vault.read(command.run, command.version)
+        self.restore(command.spec, checkpoint, current.best)
+
+    def check(self, worker: str, ref: TaskRef, delta: Floats, expected_digest: str) -> None:
+        """Digest of the whole, finite, largest entry, norm."""
+        found = digest(delta)
+        if found != expected_digest:
+            text = f"digest of the delta is {found}, announced was {expected_digest}"
+            self._post(DeltaStaged(worker, ref, expected_digest, "DELTA_DIGEST", text))
+            return
+        self._staged[ref.lease, found] = delta
+        facts = stats(delta)
+        self._post(DeltaStaged(worker, ref, found, "", "", facts.nonfinite, facts.absmax, facts.sum_squares**0.5))
+
+    def fold(self, command: Fold) -> None:
+        """Add one accepted delta."""
+        delta = self._staged.pop((command.ref.lease, command.digest))
+        current = self._run_of(command.ref.run)
+        accumulator = current.accumulators.get(command.ref.round)
+        if accumulator is None:
+            accumulator = Accumulator(len(delta), command.bound)
+            current.accumulators[command.ref.round] = accumulator
+        accumulator.fold(delta, command.weight, command.clip)
+
+    def aggregate(self, command: Aggregate) -> None:
+        """The mean and the outer step; the old version stays as it is."""
+        current = self._run_of(command.run)
+        mean = current.accumulators.pop(command.round).mean(command.weight)
+        parameters = current.parameters.copy()
+        current.outer.step(parameters, mean)
+        if not np.isfinite(parameters).all():
+            raise CheckpointError(
+                f"round {command.round} would make parameters that are not finite; lower the learning rate"
+            )
+        parameters.setflags(write=False)
+        current.next_parameters[command.round] = parameters
+        self._post(AggregationDone(command.run, command.round, digest(parameters)))
+
+    def write_checkpoint(self, command: WriteCheckpoint) -> None:
+        """Make the version durable, then let it be pulled."""
+        current = self._run_of(command.run)
+        parameters = current.next_parameters.pop(command.round)
+        outer_state = {name: np.array(array) for name, array in current.outer.state().items()}
+        self._vault.write(Checkpoint(parameters, outer_state, command.meta))
+        current.parameters = parameters
+        self._publish_version(command.meta["version"], command.meta["digest"])
+        self._post(CheckpointDone(command.run, command.round))
+        self._vault.prune(current.run, self._pinned() | ({current.best} if current.best is not None else set()))
+
+    def mark_best(self, run: str, version: int) -> None:
+        """This version's checkpoint is not pruned."""
+        if self._current is not None and self._current.run == run:
+            self._current.best = version
+
+    def drop_round(self, command: DropRound) -> None:
+        """Forget a round's sum and its checked deltas."""
+        if self._current is not None and self._current.run == command.run:
+            self._current.accumulators.pop(command.round, None)
+            self._current.next_parameters.pop(command.round, None)
+        prefix = f"{command.run}.{command.round}."
+        for key in [key for key in self._staged if key[0].startswith(prefix)]:
+            del self._staged[key]
+
+    def drop_staged(self, command: DropStaged) -> None:
+        """Forget one checked delta."""
+        self._staged.pop((command.ref.lease, command.digest), None)
+
+    def save_assignment(self, command: SaveAssignment) -> None:
+        """The table, then the news that it is durable."""
+        self._store.save_assignment(command.run, command.table)
+        self._post(AssignmentSaved(command.run, command.round, command.attempt))
+
+    def save_run(self, command: SaveRun) -> None:
+        """A run's phase."""
+        self._store.save_run(command.run, command.phase, command.reason, command.finished)
+
+    def save_round(self, command: SaveRound) -> None:
+        """A closed round's row."""
+        self._store.save_round(command.run, command.row)
+
+    def save_events(self, events: list[tuple[int, str, str]]) -> None:
+        """Log lines. Those that cannot be written are in the log all the same: no reason to fail a run."""
+        with contextlib.suppress(CheckpointError):
+            self._store.add_events(events)
+
+    def _run_of(self, run: str) -> _Current:
+        if self._current is None or self._current.run != run:
+            raise CheckpointError(f"run {run} is not in work")
+        return self._current
+
+    def _publish_version(self, version: int, version_digest: str) -> None:
+        assert self._current is not None
+        self._current.parameters.setflags(write=False)
+        self._publish(Snapshot(self._current.run, version, self._current.parameters, version_digest))
+
+
+def _first_meta(command: PrepareRun, data: dict[str, Any], n_train: int, version_digest: str) -> dict[str, Any]:
+    return {
+        "run": command.run,
+        "round": 0,
+        "version": 0,
+        "digest": version_digest,
+        "spec": command.spec.model_dump(mode="json"),
+        "data": data,
+        "n_train": n_train,
+        "cursor": 0,
+        "pending": [],
+        "recent_absmax": [],
+        "accepted": [],
+        "row": None,
+    }

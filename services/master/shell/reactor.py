@@ -1,0 +1,96 @@
+"""What becomes of each event, letter, chunk and tick: the coordinator decides, the effects are done. Owns no socket.
+
+The loop feeds it from real sockets, the simulator from simulated ones.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from services.common.protocol.codec import Buffer
+from services.common.protocol.messages import DeltaChunk, DeltaCommit, Pull, TaskRef
+from services.master.core.commands import Evaluate
+from services.master.core.coordinator import Coordinator
+from services.master.core.events import Event, Tick
+from services.master.shell.desk import Snapshot
+from services.master.shell.effects import Effects
+from services.master.shell.resume import Found
+
+Letter = Event | Snapshot | dict[str, Any] | Exception  # events, new versions, the evaluator's lines, a crash
+
+
+@dataclass
+class Reactor:
+    """`clock` is monotonic, in ms."""
+
+    coordinator: Coordinator
+    effects: Effects
+    clock: Callable[[], int]
+
+    def step(self, event: Event) -> None:
+        """One event and all that follows from it."""
+        now_ms = self.clock()
+        following: list[Event] = [event]
+        while following:
+            for command in self.coordinator.step(following.pop(0), now_ms):
+                following += self.effects.apply(command, now_ms)
+
+    def open(self, letter: Letter) -> None:
+        """What another thread or process has to say."""
+        if isinstance(letter, Exception):
+            raise letter
+        if isinstance(letter, Snapshot):
+            self.effects.downloads.publish(letter)
+        elif isinstance(letter, dict):
+            for event in self.effects.evaluation.take(letter):
+                self.step(event)
+        else:
+            self.step(letter)
+
+    def bulk(self, worker: str, message: Pull | DeltaChunk | DeltaCommit, payload: Buffer | None) -> None:
+        """What only moves bytes and never reaches the coordinator."""
+        now_ms = self.clock()
+        if isinstance(message, Pull):
+            self.effects.downloads.pull(worker, message, now_ms)
+        elif isinstance(message, DeltaChunk):
+            assert payload is not None
+            self.effects.uploads.chunk(worker, message, payload, now_ms)
+        else:
+            self.effects.uploads.commit(worker, message, now_ms)
+
+    def complete(self, worker: str, ref: TaskRef, delta: npt.NDArray[np.float32], digest: str) -> None:
+        """A delta is here, whole."""
+        self.effects.aggregation.do(lambda desk: desk.check(worker, ref, delta, digest))
+
+    def task_of(self, worker: str, pull: Pull) -> TaskRef | None:
+        """The piece of work that a worker pulls a version for."""
+        return self.coordinator.state.task_of(worker, pull.run, pull.version)
+
+    def tick(self) -> None:
+        """Deadlines; log lines go to the store."""
+        now_ms = self.clock()
+        effects = self.effects
+        self.step(Tick())
+        effects.downloads.tick(now_ms)
+        effects.evaluation.tick(now_ms)
+        for event in effects.uploads.tick(now_ms):
+            self.step(event)
+        effects.bulletin.tick(now_ms)
+        if effects.bulletin.unsaved:
+            lines, effects.bulletin.unsaved = effects.bulletin.unsaved, []
+            effects.aggregation.do(lambda desk: desk.save_events(lines))
+
+    def resume(self, found: Found) -> None:
+        """Take up the run that was going on, before the first event."""
+        saved = found.saved
+        self.effects.bulletin.start_run(found.created_ms, found.rows)
+        self.coordinator.restore(saved, self.clock())
+        best = saved.best_eval.version if saved.best_eval else None
+        self.effects.aggregation.do(lambda desk: desk.restore(saved.spec, found.checkpoint, best))
+        for version in self.coordinator.state.run.rows if self.coordinator.state.run else ():
+            self.effects.apply(Evaluate(saved.run, version), self.clock())
+        text = f"run {saved.run}, {saved.phase.value}, is taken up at version {saved.meta['version']}"
+        self.effects.bulletin.post("MASTER", text, {})

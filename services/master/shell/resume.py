@@ -1,0 +1,62 @@
+"""Finding the run that was going on when the master ended."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from services.common.protocol.messages import RunSpec
+from services.master.core.recovery import Saved
+from services.master.core.state import Evaluation, RunPhase
+from services.master.shell.checkpoints import Checkpoint, Vault
+from services.master.shell.store import Store
+
+
+@dataclass(frozen=True)
+class Found:
+    """The run that was current when the master ended: for the coordinator, for the aggregation thread, for the page."""
+
+    saved: Saved
+    checkpoint: Checkpoint
+    created_ms: int
+    rows: list[dict[str, Any]]
+
+
+def find_run(store: Store, vault: Vault, names: dict[str, str]) -> tuple[Found | None, list[str]]:
+    """The newest run with its newest good checkpoint, and sentences for the log. Repairs a lost row from the meta."""
+    runs = store.runs(limit=1)
+    if not runs:
+        return None, []
+    row = runs[0]
+    checkpoint, sentences = vault.newest_good(row["id"])
+    if checkpoint is None:
+        store.save_run(row["id"], "FAILED", "the master ended before version 0 was written", finished=False)
+        return None, [f"run {row['id']} had no version yet; start it again"]
+    meta = checkpoint.meta
+    if sentences:
+        store.drop_rounds_after(row["id"], meta["version"])
+    rows = store.rounds_newest(row["id"], 1000)
+    if meta["row"] is not None and (not rows or rows[-1]["round"] < meta["round"]):
+        store.save_round(row["id"], meta["row"])
+        rows = store.rounds_newest(row["id"], 1000)
+        sentences.append(f"the row of round {meta['round']} was repaired from its checkpoint")
+    evaluated = [one for one in rows if one["eval_loss"] is not None]
+    measured = [Evaluation(one["round"], one["eval_loss"], one["eval_accuracy"]) for one in evaluated]
+    spec = RunSpec.model_validate_json(json.dumps(row["spec"]))
+    ended = meta["version"] >= spec.rounds
+    phase = RunPhase.STOPPED if ended else RunPhase(row["phase"])
+    reason = f"finished: all {spec.rounds} rounds are closed" if ended else row["reason"]
+    if (phase, reason) != (row["phase"], row["reason"]):
+        store.save_run(row["id"], phase.value, reason, finished=ended)
+    saved = Saved(
+        run=row["id"],
+        spec=spec,
+        phase=phase,
+        reason=reason,
+        n_parameters=len(checkpoint.parameters),
+        meta=meta,
+        table=store.assignment(row["id"], meta["version"] + 1),
+        names=names,
+        last_eval=measured[-1] if measured else None,
+        best_eval=min(measured, key=lambda one: (one.loss, one.version)) if measured else None,
+    )
+    return Found(saved, checkpoint, row["created_at_ms"], rows), sentences
