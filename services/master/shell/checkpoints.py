@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from services.common.errors import CheckpointError
-from services.common.host.files import sync_folder, write_durably
+from services.common.host.files import remove, sync_folder, write_durably
 
 KEEP_NEWEST = 3
 _SEAL = b"mahe1 sha256="
@@ -104,9 +104,9 @@ def prune(folder: Path, keep: set[int]) -> None:
     rounds = rounds_in(folder)
     for round_number in rounds[:-KEEP_NEWEST]:
         if round_number not in keep:
-            path_of(folder, round_number).unlink(missing_ok=True)
+            remove(path_of(folder, round_number))
     for stale in folder.glob(".ckpt-*.tmp"):
-        stale.unlink(missing_ok=True)
+        remove(stale)
     sync_folder(folder)
 
 
@@ -138,7 +138,7 @@ def _pack(checkpoint: Checkpoint) -> bytes:
 
 @dataclass(frozen=True)
 class Vault:
-    """All runs' checkpoints, each run in a folder of its own. Ids of runs are made by the master and hold no separator."""
+    """All runs' checkpoints, each run in a folder of its own: its id is made by the master and holds no separator."""
 
     folder: Path
 

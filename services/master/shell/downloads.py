@@ -17,14 +17,14 @@ IDLE_MS = 5_000  # a download that asks for nothing in this time gives its place
 
 
 class Downloads:
-    """`send` puts a message and its payload into a worker's outbox; `ref_of` finds the task that a PULL is for."""
+    """`send` puts a message and its payload into a worker's outbox; `ref_of` finds the task of (worker, run, version)."""
 
     def __init__(
         self,
         term: int,
         chunk_bytes: int,
         send: Callable[[str, ToWorker, memoryview | None], None],
-        ref_of: Callable[[str, Pull], TaskRef | None],
+        ref_of: Callable[[str, str, int], TaskRef | None],
     ) -> None:
         self._term, self._chunk_bytes, self._send, self._ref_of = term, chunk_bytes, send, ref_of
         self._snapshot: Snapshot | None = None
@@ -54,7 +54,7 @@ class Downloads:
             del self._served[worker]
         self._fill(now_ms)
         for worker, message in self._waiting.items():
-            ref = self._ref_of(worker, message)
+            ref = self._ref_of(worker, message.run, message.version)
             if ref is not None and now_ms - self._told[worker] >= WAIT_MS:
                 self._told[worker] = now_ms
                 self._send(worker, Credit(term=self._term, ref=ref, want=[], wait_ms=WAIT_MS), None)

@@ -93,7 +93,7 @@ class Master:
             term=self._term,
             beacon_key=beacon_key,
             endpoints=lambda: self._endpoints,
-            bulk=lambda *frame: self._reactor.bulk(*frame),
+            bulk=lambda *frame: self._reactor.bulk(*frame),  # noqa: PLW0108 - made below
             refused=self._bulletin.refuse,
         )
         operator = Operator(
@@ -103,19 +103,19 @@ class Master:
             bulletin=self._bulletin,
             coordinator=self._coordinator,
             endpoints=lambda: self._endpoints,
-            step=lambda event: self._reactor.step(event),
+            step=lambda event: self._reactor.step(event),  # noqa: PLW0108 - made below
             offer=lambda path: self._control.offer(path),  # noqa: PLW0108 - made below
         )
         self._control = ControlPort(self._doors.control, self._term, self._bulletin, operator.perform)
         evaluation = Evaluation(self._mailbox.put)
         put = self._mailbox.put
+        uploads = Uploads(self._term, self._workers.send, lambda *delta: self._reactor.complete(*delta))  # noqa: PLW0108
+        downloads = Downloads(self._term, CHUNK_BYTES, self._workers.send, self._coordinator.state.task_of)
         effects = Effects(
             workers=self._workers,
             control=self._control,
-            uploads=Uploads(self._term, self._workers.send, lambda *delta: self._reactor.complete(*delta)),
-            downloads=Downloads(
-                self._term, CHUNK_BYTES, self._workers.send, lambda *pull: self._reactor.task_of(*pull)
-            ),
+            uploads=uploads,
+            downloads=downloads,
             aggregation=Aggregation(lambda: Desk(Store(folder), vault, put, put, evaluation.pinned), put),
             evaluation=evaluation,
             admission=self._admission,

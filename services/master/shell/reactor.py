@@ -65,10 +65,6 @@ class Reactor:
         """A delta is here, whole."""
         self.effects.aggregation.do(lambda desk: desk.check(worker, ref, delta, digest))
 
-    def task_of(self, worker: str, pull: Pull) -> TaskRef | None:
-        """The piece of work that a worker pulls a version for."""
-        return self.coordinator.state.task_of(worker, pull.run, pull.version)
-
     def tick(self) -> None:
         """Deadlines; log lines go to the store."""
         now_ms = self.clock()

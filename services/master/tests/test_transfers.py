@@ -24,7 +24,7 @@ class Desk:
         self.sent: list[tuple[str, Any]] = []
         self.complete: list[tuple[str, TaskRef, bytes]] = []
         self.uploads = Uploads(1, self._send, self._complete)
-        self.downloads = Downloads(1, CHUNK, self._send_payload, lambda worker, pull: ref(int(worker[1:])))
+        self.downloads = Downloads(1, CHUNK, self._send_payload, lambda worker, run, version: ref(int(worker[1:])))
 
     def _send(self, worker: str, message: Any) -> None:
         self.sent.append((worker, message))
