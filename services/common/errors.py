@@ -13,6 +13,8 @@ An error says what happened, the value it met, what is allowed and the next step
 from collections.abc import Mapping
 from typing import Any
 
+QUOTED_MAX = 80
+
 
 class MaheError(Exception):
     """An operating error with a stable `code` (for machines and translations) and a sentence (for people)."""
@@ -60,4 +62,13 @@ def bad_setting(prefix: str, fault: Mapping[str, Any]) -> SettingsError:
     """The first fault of a settings class (one of pydantic's `errors()`): variable and value."""
     field = "_".join(str(part) for part in fault["loc"][:1])
     name = field.upper() if field.upper().startswith("MAHE_") else prefix + field.upper()
-    return SettingsError(f"{name} is {fault['input']!r}: {fault['msg']}; correct it and start again")
+    return SettingsError(f"{name} is {quoted(fault['input'])}: {fault['msg']}; correct it and start again")
+
+
+def quoted(value: object) -> str:
+    """A value from outside as a sentence names it: as Python writes it, cut to QUOTED_MAX characters. Never raises."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an integer of over 4,300 digits, lists within lists within lists
+        return f"a value of type {type(value).__name__}, too large to show"
+    return text if len(text) <= QUOTED_MAX else text[: QUOTED_MAX - 3] + "..."

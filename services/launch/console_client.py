@@ -75,7 +75,7 @@ class Link:
         try:
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             response = connection.getresponse()
-            text = response.read().decode()
+            text = response.read().decode(errors="replace")
         except (OSError, http.client.HTTPException) as error:
             raise MaheError(f"the console at {self.url} does not answer ({error})", code="NOT_REACHABLE") from None
         finally:
@@ -146,7 +146,7 @@ def parse_events(lines: Iterator[bytes] | http.client.HTTPResponse) -> Iterator[
     """Server-sent events as (id, event); the event is None if it is the console's own (`hello`, `link`, `resync`)."""
     number, data = "", ""
     for raw in lines:
-        line = raw.decode().rstrip("\r\n")
+        line = raw.decode(errors="replace").rstrip("\r\n")
         field, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if field == "id":
@@ -163,7 +163,7 @@ def read_link(folder: Path) -> Link | None:
     """The link that the console wrote into its data folder after it had bound its port."""
     try:
         answer = _json((folder / "console.json").read_text("utf-8"))
-    except OSError:
+    except (OSError, UnicodeDecodeError):
         return None
     if not isinstance(answer, dict) or not {"url", "token"} <= answer.keys():
         return None
@@ -194,5 +194,5 @@ def _event(body: Any) -> Event | None:
 def _json(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

@@ -4,13 +4,14 @@ Not for a running cluster: its state is on the page.
 """
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from services.common.errors import SettingsError
+from services.common.errors import SettingsError, quoted
 from services.common.host.files import make_folder
 from services.common.host.machine import addresses, cores, home, memory_mib, threads_usable
 from services.common.protocol.limits import LIBZMQ_MIN
@@ -123,8 +124,10 @@ def space(folder: Path, free_mib: int) -> Finding:
 def port(variable: str, default: int) -> Finding:
     """One TCP port: free, ours, or somebody else's."""
     named = os.environ.get(variable) or str(default)
-    if not named.isdecimal() or int(named) > PORT_MAX:
-        return Finding("FAIL", f"{variable} is {named!r}, which is no port (0 to {PORT_MAX}); correct or unset it")
+    if not re.fullmatch("[0-9]{1,5}", named) or int(named) > PORT_MAX:
+        return Finding(
+            "FAIL", f"{variable} is {quoted(named)}, which is no port (0 to {PORT_MAX}); correct or unset it"
+        )
     number = int(named)
     if number == 0 or port_free(number):
         return Finding("OK", f"port {number or 'any'} is free ({variable})")

@@ -13,6 +13,7 @@ QUIET = {"PROGRESS"}  # droppable, for the page
 STATE_S = 1.0
 STUCK_S = 60.0  # with nobody there to start one more worker
 LINK_LOST_S = 20.0
+UNSEEN_S = 20.0  # a console may show a new run a little later
 DRAIN_S = 0.5
 EVALUATION_S = 15.0
 
@@ -35,7 +36,8 @@ class Follower:
         self._run = run
         self._watch = watch
         self._attended = attended
-        self._looked = self._answered = time.monotonic()
+        self._looked = self._answered = self._seen = time.monotonic()
+        self._last: dict[str, Any] = {}  # the run when it was seen last
         self._ended: float | None = None
         self._waiting_since: float | None = None
 
@@ -61,11 +63,28 @@ class Follower:
             return None
         self._answered = self._looked
         if run.get("id") != self._run:
-            return None
+            return self._look_elsewhere(str(run.get("id") or ""))
+        self._seen, self._last = self._looked, run
         phase, reason = str(run.get("phase")), str(run.get("reason") or "")
         if run.get("finished") or phase in {"STOPPED", "FAILED"}:
             return ending_of(run) if self._measured(run) else None
         self._check_stuck(phase, reason)
+        return None
+
+    def _look_elsewhere(self, other: str) -> Ending | None:
+        """The console shows `other`: our run is not there yet, or was replaced, which happens only after its end."""
+        unseen = self._looked - self._seen > UNSEEN_S
+        if other and (self._last or unseen):
+            try:
+                ended = self._link.get(f"/api/v1/runs/{self._run}")
+            except MaheError:
+                ended = {}
+            ending = ending_of({**self._last, **ended})
+            advice = "watch that one on the page" if self._attended else "start the demo again with --stay to see both"
+            reason = f"run {self._run} was replaced by run {other}; {advice}"
+            return ending if ending.finished else Ending(False, reason, ending.loss, ending.accuracy)
+        if unseen:
+            raise MaheError(f"the console does not show run {self._run}; look at the master's log", code="RUN_LOST")
         return None
 
     def _measured(self, run: dict[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from services.common.host.logs import clean_text
 
 def say(kind: str, message: str) -> None:
     """One line."""
-    print(f"[{kind}] {clean_text(message)}", flush=True)
+    show(f"[{kind}] {clean_text(message)}")
 
 
 def say_error(sentence: str, kind: str = "ERROR") -> None:
@@ -13,4 +13,17 @@ def say_error(sentence: str, kind: str = "ERROR") -> None:
     first, *more = sentence.split("\n")
     say(kind, first)
     for line in more:
-        print(clean_text(line), flush=True)
+        show(clean_text(line))
+
+
+def show(text: str) -> None:
+    """Text as it is. Lost where the output is full, which is no reason to stop what runs.
+
+    Raises BrokenPipeError when nobody reads any more, as in `mahe demo | head`.
+    """
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        return

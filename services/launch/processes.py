@@ -49,7 +49,7 @@ class Service:
             return []
         with self.log.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
-            return file.read().decode(errors="replace").splitlines()[-TAIL_LINES:]
+            return file.read(TAIL_BYTES).decode(errors="replace").splitlines()[-TAIL_LINES:]
 
     def epitaph(self) -> str:
         """How it ended, with its last lines: for a person."""

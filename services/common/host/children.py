@@ -10,15 +10,28 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import IO, Any
+
+from services.common.host.logs import Log
 
 STOP_WAIT_S = 3.0
+LINE_BYTES_MAX = 1 << 20
+CHATTER_MAX = 200
 
 
 class Child:
-    """One spawned `python -m module`. `on_line` is called in the reader thread, last with {"t": "exit", "code": n}."""
+    """One spawned `python -m module`. `on_line` is called in the reader thread, last with {"t": "exit", "code": n}.
 
-    def __init__(self, module: str, env: Mapping[str, str], on_line: Callable[[dict[str, Any]], None]) -> None:
+    It gets objects with a text `t`; whatever else comes out of the child (a library's chatter) goes to `log`.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        env: Mapping[str, str],
+        on_line: Callable[[dict[str, Any]], None],
+        log: Log | None = None,
+    ) -> None:
         flags = 0
         if sys.platform == "win32":
             flags = subprocess.BELOW_NORMAL_PRIORITY_CLASS  # elsewhere the child lowers itself
@@ -29,7 +42,9 @@ class Child:
             env=dict(env),
             creationflags=flags,
         )
+        self._name = module.rpartition(".")[2]
         self._on_line = on_line
+        self._log = log or Log("child")
         self._reader = threading.Thread(target=self._read, name=f"{module}-reader", daemon=True)
         self._reader.start()
 
@@ -67,10 +82,34 @@ class Child:
     def _read(self) -> None:
         assert self._process.stdout is not None
         with self._process.stdout as output:
-            for line in output:
-                with contextlib.suppress(ValueError):  # a library's chatter is not a message
-                    self._on_line(json.loads(line))
+            for line in _lines(output):
+                self._take(line)
         self._on_line({"t": "exit", "code": self._process.wait()})
+
+    def _take(self, line: bytes) -> None:
+        message = _message(line)
+        if message is not None:
+            self._on_line(message)
+        elif chatter := line.decode(errors="replace").strip():
+            self._log("CHILD", f"{self._name} says: {chatter[:CHATTER_MAX]}")
+
+
+def _lines(output: IO[bytes]) -> Iterator[bytes]:
+    """Lines up to LINE_BYTES_MAX; of a longer one its beginning."""
+    while line := output.readline(LINE_BYTES_MAX):
+        rest = line
+        while rest and not rest.endswith(b"\n"):
+            rest = output.readline(LINE_BYTES_MAX)
+        yield line
+
+
+def _message(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+        json.dumps(found, ensure_ascii=False).encode()  # half a surrogate pair would fail in the owner's hands
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and isinstance(found.get("t"), str) else None
 
 
 def lines_from_parent() -> Iterator[dict[str, Any]]:
@@ -81,8 +120,10 @@ def lines_from_parent() -> Iterator[dict[str, Any]]:
 
 def tell_parent(line: Mapping[str, Any]) -> None:
     """In the child: one JSON line to the parent. Ends the child when the parent is gone."""
+    # What is no Unicode (the name of a file) becomes `?`. A line that a library has left open ends here.
+    text = json.dumps(line, ensure_ascii=False).encode(errors="replace")
     try:
-        sys.stdout.buffer.write(json.dumps(line).encode() + b"\n")
+        sys.stdout.buffer.write(b"\n" + text + b"\n")
         sys.stdout.buffer.flush()
     except OSError:
         raise SystemExit(0) from None

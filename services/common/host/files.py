@@ -1,5 +1,6 @@
 """Durable files, private files, and the kernel lock that gives a folder one owner (also after kill -9)."""
 
+import errno
 import os
 import sys
 import tempfile
@@ -12,6 +13,9 @@ if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
+
+NO_FILE_LOCKS = "NO_FILE_LOCKS"
+_HELD = {errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK}  # EACCES: Windows; NFS and SMB on Linux
 
 
 def sync_folder(folder: Path) -> None:
@@ -39,9 +43,18 @@ def write_durably(path: Path, data: bytes, *, private: bool = False) -> None:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError:
-        temporary.unlink(missing_ok=True)
+        remove(temporary)
         raise
     sync_folder(path.parent)
+
+
+def remove(path: Path) -> bool:
+    """Remove a file if that can be done; False when it stays: on Windows nobody can remove one that is open."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        return False
+    return True
 
 
 def make_folder(folder: Path) -> Path:
@@ -59,24 +72,34 @@ def make_folder(folder: Path) -> Path:
 
 
 class FolderLock:
-    """A kernel lock on `folder/lock`: held by at most one process, gone with it however it dies."""
+    """A kernel lock on `folder/lock`: held by at most one process, gone with it however it dies.
 
-    def __init__(self, folder: Path) -> None:
+    `setting` names the variable that chooses another folder, for the sentence of an error.
+    """
+
+    def __init__(self, folder: Path, setting: str = "MAHE_HOME") -> None:
         self._path = folder / "lock"
+        self._setting = setting
         self._file: IO[bytes] | None = None
 
     def acquire(self) -> bool:
-        """True when this process holds the lock now, False when another does."""
-        file = self._path.open("ab")
+        """True when this process holds the lock now, False when another does; SettingsError when none can hold it."""
+        file = self._open()
         try:
             if sys.platform == "win32":
                 file.seek(0)
                 msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
             else:
                 fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except OSError as error:
             file.close()
-            return False
+            if error.errno in _HELD:
+                return False
+            raise SettingsError(
+                f"the folder {self._path.parent} does not support file locks ({error.strerror or error}): set "
+                f"{self._setting} to a folder on a local disk",
+                code=NO_FILE_LOCKS,
+            ) from None
         self._file = file
         return True
 
@@ -85,3 +108,13 @@ class FolderLock:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def _open(self) -> IO[bytes]:
+        try:
+            return self._path.open("ab")
+        except OSError as error:
+            raise SettingsError(
+                f"{self._path} cannot be opened ({error.strerror or error}); let this user write it, or set "
+                f"{self._setting} to another folder",
+                code="DATA_DIR_UNUSABLE",
+            ) from None

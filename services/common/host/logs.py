@@ -1,5 +1,6 @@
 """Log lines: `[KIND] message` for people, one JSON object a line for machines. Written to stderr, UTF-8, at once."""
 
+import contextlib
 import json
 import sys
 import time
@@ -31,6 +32,18 @@ class Log:
             )
         else:
             line = f"[{kind}] {message}"
-        stream = sys.stderr
-        stream.buffer.write(line.encode() + b"\n")
-        stream.flush()
+        _write(line.encode(errors="backslashreplace") + b"\n")
+
+
+def _write(line: bytes) -> None:
+    """One line to standard error; lost where that is full, closed or gone: no service ends because of its log.
+
+    Past the buffer, which would keep what a full disk has refused, and fail with it again when the process ends.
+    """
+    stream = sys.stderr
+    if stream is None:  # started without one
+        return
+    with contextlib.suppress(OSError, ValueError):
+        target = getattr(stream.buffer, "raw", stream.buffer)
+        while line:
+            line = line[target.write(line) or len(line) :]  # None: full for now, and nobody waits

@@ -1,15 +1,21 @@
 """Facts of this PC: usable cores (cgroup quota), memory, addresses, data folders; and giving way to its owner."""
 
 import contextlib
+import ctypes
 import os
 import socket
+import struct
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import platformdirs
 
 NICE_TRAINER = 15
 NICE_AGENT = 5
+MEMORY_MIB_UNKNOWN = 1024
+MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
+_MEMORYSTATUSEX = struct.Struct("<II7Q")  # its own length, load in percent, total of memory, six figures more
 
 
 def cores() -> int:
@@ -32,16 +38,43 @@ def threads_usable() -> int:
 
 def memory_mib() -> int:
     """Memory of this PC in MiB, or of the cgroup when that is less; 1024 where the platform does not say."""
-    total = 1024
-    if sys.platform != "win32":
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    total = _memory_bytes() // 2**20 or MEMORY_MIB_UNKNOWN
     try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        limit = MEMORY_LIMIT.read_text().strip()
         if limit != "max":
             total = min(total, int(limit) // 2**20)
     except (OSError, ValueError):
         pass
     return max(1, total)
+
+
+def _memory_bytes() -> int:
+    """Of this PC; 0 where the platform does not say."""
+    found = 0
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        if sys.platform == "win32":
+            found = windows_memory_bytes(ctypes.windll.kernel32.GlobalMemoryStatusEx)
+        elif sys.platform == "darwin":
+            found = darwin_memory_bytes(ctypes.CDLL(None).sysctlbyname)
+    if sys.platform != "win32" and not found:
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(0, found)
+
+
+def windows_memory_bytes(ask: Callable[["ctypes.Array[ctypes.c_char]"], int]) -> int:
+    """Memory of this PC, from GlobalMemoryStatusEx (sysinfoapi.h); 0 when it fails."""
+    status = ctypes.create_string_buffer(_MEMORYSTATUSEX.size)
+    struct.pack_into("<I", status, 0, _MEMORYSTATUSEX.size)
+    return int(_MEMORYSTATUSEX.unpack(status.raw)[2]) if ask(status) else 0
+
+
+def darwin_memory_bytes(ask: Callable[..., int]) -> int:
+    """Memory of this PC, from sysctlbyname(3) and its hw.memsize, 64 bits; 0 when it fails."""
+    value = ctypes.create_string_buffer(8)
+    size = (ctypes.c_size_t * 1)(len(value))
+    failed = ask(b"hw.memsize", value, size, None, 0)
+    return 0 if failed else int.from_bytes(value.raw, sys.byteorder)
 
 
 def give_way(nice: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from services.common.errors import KernelError
+from services.common.errors import KernelError, quoted
 from services.common.kernels.library import OK, library
 
 Float32Array = npt.NDArray[np.float32]
@@ -115,17 +115,22 @@ def _check_pair(to_name: str, to: npt.NDArray[Any], of_name: str, of: npt.NDArra
 
 def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, _NUMBERS):
-        raise KernelError(f"{name} is {value!r}; allowed: a finite number")
-    number = float(value)
+        raise KernelError(f"{name} is {quoted(value)}; allowed: a finite number")
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of over 308 digits
+        number = math.inf
     if not math.isfinite(number):
-        raise KernelError(f"{name} is {value!r}; allowed: a finite number")
+        raise KernelError(f"{name} is {quoted(value)}; allowed: a finite number")
     return number
 
 
 def _float32_number(name: str, value: Any) -> float:
     number = _number(name, value)
     if abs(number) > FLOAT32_MAX:
-        raise KernelError(f"{name} is {value!r}; allowed: a number in the range of float32, up to {FLOAT32_MAX:.4g}")
+        raise KernelError(
+            f"{name} is {quoted(value)}; allowed: a number in the range of float32, up to {FLOAT32_MAX:.4g}"
+        )
     return number
 
 

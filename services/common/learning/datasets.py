@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from services.common.errors import DatasetError
+from services.common.errors import DatasetError, quoted
 from services.common.learning.bits import SEED_MAX, Purpose, raw_bits, shuffled
 from services.common.learning.generators import GENERATORS
 from services.common.learning.parameters import Floats, Ints
@@ -84,30 +84,31 @@ def load(descriptor: Mapping[str, Any]) -> Dataset:
     """The data set of a descriptor; DatasetError names a bad field, or both digests when the bits differ."""
     fields = sorted(descriptor)
     if fields != sorted(_FIELDS):
-        raise DatasetError(f"The descriptor has the fields {fields}; needed: exactly {', '.join(_FIELDS)}.")
+        raise DatasetError(f"The descriptor has the fields {quoted(fields)}; needed: exactly {', '.join(_FIELDS)}.")
     if descriptor["kind"] != "builtin":
-        raise DatasetError(f"dataset kind is {descriptor['kind']!r}; allowed: 'builtin'.")
-    name = str(descriptor["name"]).removeprefix(PREFIX)
+        raise DatasetError(f"dataset kind is {quoted(descriptor['kind'])}; allowed: 'builtin'.")
+    name = descriptor["name"]
+    name = name.removeprefix(PREFIX) if isinstance(name, str) else name
     _check(name, descriptor["seed"], descriptor["n"])
     dataset = _build(name, descriptor["seed"], descriptor["n"])
     if dataset.digest != descriptor["digest"]:
         raise DatasetError(
             f"The data set {name} on this machine has the digest {dataset.digest}, but the run needs "
-            f"{descriptor['digest']}. Update MAHE here or at the master so that both run the same version.",
+            f"{quoted(descriptor['digest'])}. Update MAHE here or at the master so that both run the same version.",
             code="DATASET_DIGEST",
         )
     return dataset
 
 
-def _check(name: str, seed: object, n: object) -> None:
-    if name not in NAMES:
-        raise DatasetError(f"dataset name is {name!r}; allowed: {', '.join(NAMES)}.")
+def _check(name: object, seed: object, n: object) -> None:
+    if not isinstance(name, str) or name not in NAMES:
+        raise DatasetError(f"dataset name is {quoted(name)}; allowed: {', '.join(NAMES)}.")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= SEED_MAX:
-        raise DatasetError(f"dataset seed is {seed!r}; allowed: a whole number from 0 to 2^63-1.")
+        raise DatasetError(f"dataset seed is {quoted(seed)}; allowed: a whole number from 0 to 2^63-1.")
     low, high = (DIGITS_N, DIGITS_N) if name == DIGITS else (N_MIN, N_MAX)
     if isinstance(n, bool) or not isinstance(n, int) or not low <= n <= high:
         allowed = f"{low:,}" if low == high else f"a whole number from {low:,} to {high:,}"
-        raise DatasetError(f"dataset n is {n!r}; allowed for {name}: {allowed}.")
+        raise DatasetError(f"dataset n is {quoted(n)}; allowed for {name}: {allowed}.")
 
 
 def _build(name: str, seed: int, n: int) -> Dataset:

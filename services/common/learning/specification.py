@@ -3,11 +3,10 @@
 Not for settings of a service (pydantic-settings does those) nor for messages (the protocol does those).
 """
 
-import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from services.common.errors import SettingsError
+from services.common.errors import SettingsError, quoted
 
 Specification = Mapping[str, Any]
 """JSON-like values only; never code."""
@@ -17,7 +16,7 @@ BAD_SPECIFICATION = "BAD_SPECIFICATION"
 
 def refuse(field: str, value: object, allowed: str) -> SettingsError:
     """The error to raise for a field; its sentence names field, value and what is allowed."""
-    return SettingsError(f"{field} is {value!r}; allowed: {allowed}.", code=BAD_SPECIFICATION)
+    return SettingsError(f"{field} is {quoted(value)}; allowed: {allowed}.", code=BAD_SPECIFICATION)
 
 
 def check_fields(what: str, spec: Specification, known: Collection[str]) -> None:
@@ -43,7 +42,8 @@ def whole(field: str, value: object, low: int, high: int) -> int:
 
 
 def real(field: str, value: object, low: float, high: float) -> float:
-    """`value` as a finite float in low..high; a bool, a string or NaN is refused."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value) or not low <= value <= high:
+    """`value` as a float in low..high, which are finite; a bool, a string or NaN is refused."""
+    # NaN is in no range. Nothing is made a float before it is in range: an integer may be too large for one.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise refuse(field, value, f"a number from {low:g} to {high:g}")
     return float(value)

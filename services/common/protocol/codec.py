@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from services.common.errors import ProtocolError
+from services.common.errors import ProtocolError, quoted
 from services.common.protocol import control, messages
 from services.common.protocol.limits import CHUNK_BYTES_MAX, HEADER_BYTES_MAX
 from services.common.protocol.messages import Message
@@ -104,8 +104,6 @@ def refusal(error: ValidationError, *, code: str = "BAD_FIELD") -> ProtocolError
     """The first fault of a validation as one sentence: field, value, what is allowed, next step."""
     first = error.errors(include_url=False)[0]
     path = [str(part) for part in first["loc"]]
-    value = repr(first["input"])
-    value = value if len(value) <= 80 else value[:77] + "..."
     if first["type"] == "json_invalid":
         return ProtocolError(f"the header is not JSON: {first['msg']}; is the other side MAHE?", code="HEADER_NOT_JSON")
     if first["type"].startswith("union_tag"):
@@ -113,4 +111,6 @@ def refusal(error: ValidationError, *, code: str = "BAD_FIELD") -> ProtocolError
             f"unknown message type: {first['msg'][:200]}; use the same MAHE on both sides", code="UNKNOWN_TYPE"
         )
     field = ".".join(path)[:80] or "message"
-    return ProtocolError(f"field {field} is {value}: {first['msg']}; correct it and send it again", code=code)
+    return ProtocolError(
+        f"field {field} is {quoted(first['input'])}: {first['msg']}; correct it and send it again", code=code
+    )

@@ -6,18 +6,22 @@ The worker's CURVE key under which it may only ENROL is HKDF-SHA256(join secret)
 """
 
 import base64
+import codecs
 import hashlib
 import hmac
+import ipaddress
 import re
 import zlib
 from dataclasses import dataclass
 
-from services.common.errors import ProtocolError
-from services.common.protocol.limits import ENDPOINTS_MAX
+from services.common.errors import ProtocolError, quoted
+from services.common.protocol.limits import ENDPOINT_BYTES_MAX, ENDPOINTS_MAX
 
 PREFIX = "mahe1."
 _VERSION = 1
-_ENDPOINT = re.compile(r"^tcp://(\[[0-9a-fA-F:.%a-z]+\]|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?):(\d{1,5})$")
+_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"  # RFC 1123 section 2.1
+_IPV6 = r"\[(?P<ipv6>[0-9A-Fa-f:.]+)(?:%[A-Za-z0-9._-]+)?\]"
+_ENDPOINT = re.compile(rf"tcp://(?:{_IPV6}|{_LABEL}(?:\.{_LABEL})*):(?P<port>[0-9]{{1,5}})")
 
 
 @dataclass(frozen=True)
@@ -31,9 +35,16 @@ class JoinString:
 
 def check_endpoint(endpoint: str) -> str:
     """The endpoint itself, if it is `tcp://host:port`; raises ProtocolError naming it otherwise."""
-    match = _ENDPOINT.match(endpoint)
-    if match is None or not 1 <= int(match.group(3)) <= 65535:
-        raise ProtocolError(f"endpoint {endpoint!r} is not tcp://host:port with a port of 1 to 65535", code="ENDPOINT")
+    if len(endpoint) > ENDPOINT_BYTES_MAX:
+        raise ProtocolError(
+            f"endpoint {quoted(endpoint)} is {len(endpoint)} bytes long, allowed are {ENDPOINT_BYTES_MAX}; "
+            "use a shorter name, or an address",
+            code="ENDPOINT",
+        )
+    if not _is_endpoint(endpoint):
+        raise ProtocolError(
+            f"endpoint {quoted(endpoint)} is not tcp://host:port with a port of 1 to 65535; correct it", code="ENDPOINT"
+        )
     return endpoint
 
 
@@ -78,6 +89,18 @@ def parse_join_string(text: str) -> JoinString:
     return JoinString(tuple(endpoints), body[1:33], body[33:65])
 
 
+def decode_join_string(raw: bytes) -> str:
+    """The text of a file that holds a join string, without blanks around it; raises ProtocolError when it is no text.
+
+    UTF-8, or what Windows makes of it: with a byte order mark, or UTF-16 (PowerShell's `>`).
+    """
+    utf_16 = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        return raw.decode("utf-16" if utf_16 else "utf-8-sig").strip()
+    except UnicodeDecodeError:
+        raise _damaged() from None
+
+
 def derive_key(secret: bytes, purpose: str) -> bytes:
     """32 bytes: HKDF-SHA256 (RFC 5869) of a secret with an empty salt and `purpose` as info."""
     prk = hmac.new(b"\x00" * 32, secret, hashlib.sha256).digest()
@@ -86,6 +109,17 @@ def derive_key(secret: bytes, purpose: str) -> bytes:
 
 PURPOSE_JOIN = "mahe/worker-curve/v1"
 PURPOSE_CONSOLE = "mahe/console-curve/v1"
+
+
+def _is_endpoint(text: str) -> bool:
+    match = _ENDPOINT.fullmatch(text)
+    if match is None or not 1 <= int(match["port"]) <= 65535:
+        return False
+    try:
+        ipaddress.IPv6Address(match["ipv6"] or "::")
+    except ValueError:
+        return False
+    return True
 
 
 def _damaged() -> ProtocolError:

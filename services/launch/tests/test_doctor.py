@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from services.common.errors import quoted
 from services.launch import doctor
 from services.launch.ports import port_free, port_owner
 
@@ -62,12 +63,12 @@ def test_a_port_in_use_and_by_whom(monkeypatch: pytest.MonkeyPatch) -> None:
     assert port_free(number)
 
 
-@pytest.mark.parametrize("named", ["abc", "-1", "70000", " 5"])
+@pytest.mark.parametrize("named", ["abc", "-1", "70000", " 5", "\u0665", "9" * 5000])
 def test_a_port_that_is_none_fails_and_is_named(monkeypatch: pytest.MonkeyPatch, named: str) -> None:
     monkeypatch.setenv("MAHE_MASTER_PORT", named)
     finding = doctor.port("MAHE_MASTER_PORT", 47820)
     assert finding.level == "FAIL"
-    assert repr(named) in finding.sentence
+    assert quoted(named) in finding.sentence
 
 
 def test_no_network_is_only_a_warning() -> None:

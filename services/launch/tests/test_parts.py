@@ -1,6 +1,8 @@
 """The small pieces: waiting, the event stream's format, what is said about a run, what is advertised."""
 
+import errno
 import http.server
+import io
 import json
 import threading
 from collections.abc import Iterator
@@ -9,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from services.common.errors import MaheError
-from services.launch import places, up
+from services.launch import lines, places, up
 from services.launch.console_client import Event, EventStream, Link, parse_events, read_link
 from services.launch.demo import free_or_any
 from services.launch.follow import ending_of
@@ -106,6 +108,32 @@ def test_half_a_link_is_no_link(tmp_path: Path) -> None:
     assert read_link(tmp_path) is None
     (tmp_path / "console.json").write_text('{"url": "http://127.0.0.1:1/"')
     assert read_link(tmp_path) is None
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe{", b"[]", b'{"url": 1}', b"[" * 100_000, b""])
+def test_what_is_no_link_is_none(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "console.json").write_bytes(content)
+    assert read_link(tmp_path) is None
+
+
+def test_a_full_output_is_no_reason_to_stop_but_one_that_nobody_reads_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Output(io.StringIO):
+        def flush(self) -> None:
+            raise error
+
+    monkeypatch.setattr("sys.stdout", Output())
+    error: OSError = OSError(errno.ENOSPC, "No space left on device")
+    lines.say_error("one\ntwo")
+    error = BrokenPipeError()
+    with pytest.raises(BrokenPipeError):
+        lines.say("KIND", "message")
+
+
+def test_what_an_earlier_start_has_left_and_cannot_be_removed_is_named(tmp_path: Path) -> None:
+    left = places.control_file(tmp_path / "master")
+    left.mkdir(parents=True)
+    with pytest.raises(MaheError, match=rf"{left} is left and cannot be removed"):
+        up.begin_anew(tmp_path / "master", tmp_path / "console")
 
 
 def test_a_busy_port_is_replaced_and_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -123,3 +123,16 @@ def test_a_second_ctrl_c_does_not_wait(tmp_path: Path) -> None:
     launcher.communicate(timeout=30)
     assert time.monotonic() - before < STOP_S - 1
     gone(processes)
+
+
+def test_a_service_on_a_full_disk_goes_on_and_ends_well(tmp_path: Path) -> None:
+    """A real master whose log takes nothing."""
+    logs, data = tmp_path / "logs", tmp_path / "master"
+    env = {"MAHE_MASTER_DATA": str(data), "MAHE_MASTER_PORT": "0", "MAHE_MASTER_CONTROL_PORT": "0"}
+    with Group(logs) as group:
+        (logs / "master.log").symlink_to("/dev/full")
+        service = group.start("master", "services.master", env)
+        until(lambda: (data / "control" / "control.json").exists() or service.ended)
+        assert not service.ended
+        service.ask_to_stop()
+        assert service.process.wait(LIMIT_S) == 0

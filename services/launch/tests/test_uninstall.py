@@ -1,5 +1,6 @@
 """Uninstalling, in a home and a checkout of its own."""
 
+import errno
 import io
 from pathlib import Path
 
@@ -86,6 +87,17 @@ def test_not_under_a_running_master(mahe_home: Path) -> None:
     finally:
         lock.release()
     assert (mahe_home / "master" / "keys").exists()
+
+
+@pytest.mark.usefixtures("checkout")
+def test_a_folder_without_file_locks_can_be_removed(mahe_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    (mahe_home / "master" / "lock").touch()
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    assert uninstall.run_uninstall(yes=True) == 0
+    assert not mahe_home.exists()
 
 
 @pytest.mark.usefixtures("mahe_home")

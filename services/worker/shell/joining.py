@@ -13,9 +13,15 @@ from pathlib import Path
 import zmq
 from zmq.utils import z85
 
-from services.common.errors import SettingsError
+from services.common.errors import ProtocolError, SettingsError
 from services.common.host.logs import Log
-from services.common.protocol.join_string import PURPOSE_JOIN, JoinString, derive_key, parse_join_string
+from services.common.protocol.join_string import (
+    PURPOSE_JOIN,
+    JoinString,
+    decode_join_string,
+    derive_key,
+    parse_join_string,
+)
 from services.worker.core.limits import ENDPOINTS_MAX
 from services.worker.settings import WorkerSettings
 from services.worker.shell.link import Keys
@@ -136,8 +142,13 @@ def wait_for_join_string(
 
 
 def read_join_file(path: Path) -> str:
-    """What the file holds; empty while there is none."""
+    """The join string in the file; empty while there is none. Raises ProtocolError, with the path, for another text."""
     try:
-        return path.read_text().strip()
+        text = decode_join_string(path.read_bytes())
+        if text:
+            parse_join_string(text)
     except OSError:
         return ""
+    except ProtocolError as error:
+        raise ProtocolError(f"{path}: {error.sentence}", code=error.code) from None
+    return text

@@ -146,7 +146,7 @@ def test_secrets_are_private_and_never_logged(master: ScriptedMaster, start_work
     master.enrol()
     master.welcome()
     assert worker.end() == 0
-    slot = take_slot(worker.data)
+    slot = take_slot(worker.data, print)
     identity = slot.identity()
     slot.release()
     assert identity is not None

@@ -1,5 +1,7 @@
 """Folders, durable files and kernel locks, with several processes and threads at once."""
 
+import errno
+import os
 import stat
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -8,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from services.common.errors import SettingsError
-from services.common.host.children import Child
-from services.common.host.files import FolderLock, make_folder, write_durably
+from services.common.host.files import FolderLock, make_folder, remove, write_durably
 
 
 def test_many_may_make_the_same_folder_at_once(tmp_path: Path) -> None:
@@ -46,10 +47,45 @@ def test_a_lock_is_held_once_and_free_again_after_release(tmp_path: Path) -> Non
     second.release()
 
 
-def test_a_child_ends_with_its_parent_s_pipe_and_its_end_is_told() -> None:
-    lines: list[dict[str, object]] = []
-    child = Child("services.master.shell.evaluator", {"PATH": "", "PYTHONPATH": str(Path.cwd())}, lines.append)
-    assert child.send({"version": 1, "path": "/nowhere/ckpt-1.npz", "data": {"kind": "?"}, "model": {}})
-    child.stop()
-    assert [line["t"] for line in lines] == ["failed", "exit"]
-    assert lines[-1]["code"] == 0
+def locking_fails_with(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on NFS without its lock daemon, or on a FUSE file system without locks."""
+
+    def fail(descriptor: int, operation: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", fail)
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL])
+def test_a_folder_without_file_locks_is_refused_with_the_next_step(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locking_fails_with(number, monkeypatch)
+    with pytest.raises(SettingsError) as caught:
+        FolderLock(tmp_path, "MAHE_MASTER_DATA").acquire()
+    assert caught.value.code == "NO_FILE_LOCKS"
+    assert caught.value.sentence == (
+        f"the folder {tmp_path} does not support file locks ({os.strerror(number)}): set MAHE_MASTER_DATA to a folder "
+        "on a local disk"
+    )
+
+
+@pytest.mark.parametrize("number", [errno.EWOULDBLOCK, errno.EACCES])
+def test_a_lock_that_another_has_is_no_error(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    locking_fails_with(number, monkeypatch)
+    assert not FolderLock(tmp_path).acquire()
+
+
+def test_a_lock_that_cannot_be_opened_is_refused_with_the_next_step(tmp_path: Path) -> None:
+    (tmp_path / "lock").mkdir()  # a file of another user looks the same, but not to root
+    with pytest.raises(SettingsError, match=r"lock cannot be opened \(.+\); .* MAHE_HOME") as caught:
+        FolderLock(tmp_path).acquire()
+    assert caught.value.code == "DATA_DIR_UNUSABLE"
+
+
+def test_removing_tells_whether_the_file_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert remove(tmp_path / "file")
+    assert remove(tmp_path / "file"), "it is gone already"
+    (tmp_path / "folder").mkdir()
+    assert not remove(tmp_path / "folder"), "what cannot go stays, as on Windows a file that is open"

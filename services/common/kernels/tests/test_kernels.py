@@ -233,7 +233,7 @@ def test_partial_overlap_is_refused() -> None:
     reduce_add(room[:8], room[8:], 1.0)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, None, "1", True, 1j])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, None, "1", True, 1j, 10**400])
 def test_a_factor_that_is_no_finite_number_is_refused(value: Any) -> None:
     with pytest.raises(KernelError, match=r"weight is .*; allowed: a finite number"):
         reduce_add(np.zeros(8, np.float32), GOOD, value)

@@ -1,0 +1,60 @@
+"""How much memory this PC has: each system's call, with a fake of the system, and what is said when none answers."""
+
+import ctypes
+import os
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+
+from services.common.host import machine
+
+GIB = 2**30
+
+
+def test_windows_fills_a_memorystatusex() -> None:
+    def ask(status: "ctypes.Array[ctypes.c_char]") -> int:
+        assert len(status) == 64
+        assert struct.unpack_from("<I", status)[0] == 64, "Windows refuses a structure that does not say its length"
+        status.raw = struct.pack("<II7Q", 64, 50, 16 * GIB, 8 * GIB, 4, 3, 2, 1, 0)
+        return 1
+
+    assert machine.windows_memory_bytes(ask) == 16 * GIB
+    assert machine.windows_memory_bytes(lambda status: 0) == 0
+
+
+def test_macos_answers_hw_memsize() -> None:
+    def ask(
+        name: bytes, value: "ctypes.Array[ctypes.c_char]", size: "ctypes.Array[ctypes.c_size_t]", new: None, length: int
+    ) -> int:
+        assert (name, len(value), size[0], new, length) == (b"hw.memsize", 8, 8, None, 0)
+        value.raw = struct.pack("=Q", 24 * GIB)
+        return 0
+
+    assert machine.darwin_memory_bytes(ask) == 24 * GIB
+    assert machine.darwin_memory_bytes(lambda *_: -1) == 0
+
+
+def test_the_less_of_this_pc_and_its_cgroup() -> None:
+    total = 2**30
+    if sys.platform != "win32":
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    assert 1 <= machine.memory_mib() <= total
+
+
+@pytest.mark.parametrize("error", [OSError, ValueError, AttributeError])
+def test_where_nothing_answers_it_is_1024(monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
+    def ask(name: str) -> int:
+        raise error(name)
+
+    monkeypatch.setattr(os, "sysconf", ask)
+    monkeypatch.setattr(machine, "MEMORY_LIMIT", Path("/nowhere"))
+    assert machine.memory_mib() == 1024
+
+
+def test_a_cgroup_s_limit_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    limit = tmp_path / "memory.max"
+    limit.write_text(f"{512 * 2**20}\n")
+    monkeypatch.setattr(machine, "MEMORY_LIMIT", limit)
+    assert machine.memory_mib() == 512
