@@ -2,19 +2,32 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from services.master.core import commands as c
 from services.master.core.events import Event
 from services.master.shell.admission import Admission
-from services.master.shell.aggregation import Aggregation
 from services.master.shell.bulletin import Bulletin
 from services.master.shell.checkpoints import Vault
-from services.master.shell.control_port import ControlPort
+from services.master.shell.desk import Job
 from services.master.shell.downloads import Downloads
 from services.master.shell.evaluation import Evaluation
 from services.master.shell.uploads import Uploads
 from services.master.shell.worker_port import WorkerPort
+
+
+class Jobs(Protocol):
+    """Where jobs for the desk are queued: `Aggregation`, or the simulator's."""
+
+    def do(self, job: Job) -> None:
+        """Queue one job."""
+
+
+class Answers(Protocol):
+    """Where an operator is answered: `ControlPort`, or the simulator's."""
+
+    def answer(self, cmd_id: str, ok: bool, code: str, text: str, result: dict[str, Any]) -> None:
+        """Reply to a command."""
 
 
 @dataclass
@@ -22,10 +35,10 @@ class Effects:
     """The parts that commands act on. `apply` returns events that are already known (a skipped evaluation)."""
 
     workers: WorkerPort
-    control: ControlPort
+    control: Answers
     uploads: Uploads
     downloads: Downloads
-    aggregation: Aggregation
+    aggregation: Jobs
     evaluation: Evaluation
     admission: Admission
     bulletin: Bulletin

@@ -1,13 +1,15 @@
 """The master's side of the evaluator process. One evaluation runs, at most one waits, a newer one takes its place."""
 
+import contextlib
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from services.common.host.children import Child
+from services.common.host.logs import Log
 from services.master.core.events import EvalDone, EvalSkipped, Event
 
 MODULE = "services.master.shell.evaluator"
@@ -23,12 +25,30 @@ class _Job:
     line: dict[str, Any]
 
 
-class Evaluation:
-    """Used by the loop only. `lines` from the child come back through `on_line`, called in the loop."""
+class Process(Protocol):
+    """The evaluator process, as much of it as is used: `Child`, or the simulator's."""
 
-    def __init__(self, on_line: Callable[[dict[str, Any]], None]) -> None:
-        self._on_line = on_line
-        self._child: Child | None = None
+    def send(self, line: Mapping[str, Any]) -> bool:
+        """Ask; False when it is gone."""
+
+    def kill(self) -> None:
+        """End it at once; its exit line still comes."""
+
+    def stop(self) -> None:
+        """End it and wait."""
+
+
+def evaluator(on_line: Callable[[dict[str, Any]], None], log: Log) -> Process:
+    """Spawn the evaluator; OSError when this PC cannot."""
+    return Child(MODULE, {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}, on_line, log)
+
+
+class Evaluation:
+    """Used by the loop only. What the process that `spawn` starts has to say comes back to `take`, in the loop."""
+
+    def __init__(self, spawn: Callable[[], Process]) -> None:
+        self._spawn = spawn
+        self._child: Process | None = None
         self._running: _Job | None = None
         self._waiting: _Job | None = None
         self._last: int | None = None  # until its MarkBest, if any, has surely been queued
@@ -38,7 +58,8 @@ class Evaluation:
     def warm(self) -> None:
         """Start the process ahead of the first question of a run."""
         self._failures = 0
-        self._start()
+        with contextlib.suppress(OSError):  # the first question tells
+            self._start()
 
     def tick(self, now_ms: int) -> None:
         """End a child that takes too long; its exit line says so to `take`. A rest makes failures forgotten."""
@@ -51,8 +72,7 @@ class Evaluation:
 
     def _start(self) -> None:
         if self._child is None:
-            env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-            self._child = Child(MODULE, env, self._on_line)
+            self._child = self._spawn()
 
     def ask(self, run: str, version: int, path: Path, data: dict[str, Any], model: dict[str, Any]) -> list[Event]:
         """Evaluate this version when free; returns an EvalSkipped for the one it takes the place of."""
@@ -108,7 +128,12 @@ class Evaluation:
     def _begin(self, job: _Job) -> list[Event]:
         if self._failures > RESTARTS_MAX:
             return [_skip(job, "not evaluated: the evaluator ends again and again; see the log")]
-        self._start()
+        try:
+            self._start()
+        except OSError as error:
+            self._failures += 1
+            self._failed_ms = self._now_ms
+            return [_skip(job, f"not evaluated: this PC cannot start the evaluator ({error.strerror or error})")]
         self._running, self._asked_ms = job, self._now_ms
         if self._child is not None:
             self._child.send(job.line)

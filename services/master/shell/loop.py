@@ -24,7 +24,7 @@ from services.master.shell.control_port import ControlPort
 from services.master.shell.desk import Desk
 from services.master.shell.downloads import Downloads
 from services.master.shell.effects import Effects
-from services.master.shell.evaluation import Evaluation
+from services.master.shell.evaluation import Evaluation, evaluator
 from services.master.shell.keys import load_keys
 from services.master.shell.mailbox import Mailbox
 from services.master.shell.operator import Operator
@@ -107,16 +107,17 @@ class Master:
             offer=lambda path: self._control.offer(path),  # noqa: PLW0108 - made below
         )
         self._control = ControlPort(self._doors.control, self._term, self._bulletin, operator.perform)
-        evaluation = Evaluation(self._mailbox.put)
         put = self._mailbox.put
+        evaluation = Evaluation(lambda: evaluator(put, self._bulletin.log))
         uploads = Uploads(self._term, self._workers.send, lambda *delta: self._reactor.complete(*delta))  # noqa: PLW0108
         downloads = Downloads(self._term, CHUNK_BYTES, self._workers.send, self._coordinator.state.task_of)
+        self._aggregation = Aggregation(lambda: Desk(Store(folder), vault, put, put, evaluation.pinned), put)
         effects = Effects(
             workers=self._workers,
             control=self._control,
             uploads=uploads,
             downloads=downloads,
-            aggregation=Aggregation(lambda: Desk(Store(folder), vault, put, put, evaluation.pinned), put),
+            aggregation=self._aggregation,
             evaluation=evaluation,
             admission=self._admission,
             bulletin=self._bulletin,
@@ -125,7 +126,7 @@ class Master:
         return Reactor(self._coordinator, effects, _now_ms)
 
     def _restore(self) -> None:
-        self._reactor.effects.aggregation.start()
+        self._aggregation.start()
         found, sentences = find_run(self._store, self._reactor.effects.vault, self._admission.names())
         for sentence in sentences:
             self._bulletin.post("WARN", sentence, {})
@@ -186,7 +187,7 @@ class Master:
             parts.callback(self._store.close)
             parts.callback(self._mailbox.close)
             parts.callback(self._doors.close)
-            parts.callback(self._reactor.effects.aggregation.stop)
+            parts.callback(self._aggregation.stop)
             parts.callback(self._reactor.effects.evaluation.stop)
             parts.callback(self._bulletin.post, "MASTER", "stopped", {})
             for worker in self._workers.everyone():

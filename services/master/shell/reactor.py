@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from services.common.protocol.codec import Buffer
 from services.common.protocol.messages import DeltaChunk, DeltaCommit, Pull, TaskRef
-from services.master.core.commands import Evaluate
+from services.master.core.commands import Command, Evaluate
 from services.master.core.coordinator import Coordinator
 from services.master.core.events import Event, Tick
 from services.master.shell.desk import Snapshot
@@ -29,13 +29,18 @@ class Reactor:
     coordinator: Coordinator
     effects: Effects
     clock: Callable[[], int]
+    seen: Callable[[Event, list[Command]], None] | None = None  # by a journal, by the simulator's oracle
 
     def step(self, event: Event) -> None:
         """One event and all that follows from it."""
         now_ms = self.clock()
         following: list[Event] = [event]
         while following:
-            for command in self.coordinator.step(following.pop(0), now_ms):
+            event = following.pop(0)
+            commands = self.coordinator.step(event, now_ms)
+            if self.seen is not None:
+                self.seen(event, commands)
+            for command in commands:
                 following += self.effects.apply(command, now_ms)
 
     def open(self, letter: Letter) -> None:

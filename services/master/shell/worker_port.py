@@ -62,6 +62,7 @@ class WorkerPort:
     endpoints: Callable[[], list[str]]
     bulk: Callable[[str, Pull | DeltaChunk | DeltaCommit, Buffer | None], None]
     refused: Callable[[str], None]
+    chunk_bytes: int = CHUNK_BYTES
     _sessions: dict[str, _Session] = field(default_factory=dict)
     _routes: dict[bytes, str] = field(default_factory=dict)
 
@@ -184,7 +185,7 @@ class WorkerPort:
             heartbeat_ms=HEARTBEAT_MS,
             suspect_ms=SUSPECT_MS,
             lost_ms=LOST_MS,
-            chunk_bytes=CHUNK_BYTES,
+            chunk_bytes=self.chunk_bytes,
             window_chunks=WINDOW_CHUNKS,
         )
         self.send(member.worker, welcome)

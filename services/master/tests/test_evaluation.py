@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from services.common.host.children import Child
+from services.common.host.logs import Log
 from services.common.learning import build_model, describe
 from services.master.core.events import EvalDone, EvalSkipped
 from services.master.shell import checkpoints
 from services.master.shell.checkpoints import Checkpoint
-from services.master.shell.evaluation import DEADLINE_MS, REST_MS, RESTARTS_MAX, Evaluation
+from services.master.shell.evaluation import DEADLINE_MS, REST_MS, RESTARTS_MAX, Evaluation, evaluator
 
 MODEL = {"family": "softmax"}
 
@@ -23,7 +25,7 @@ def test_places_pins_and_a_damaged_checkpoint(tmp_path: Path) -> None:
     paths = [checkpoints.write(tmp_path, Checkpoint(parameters, {}, {"round": at})) for at in range(4)]
     paths[3].write_bytes(b"damaged")
     lines: queue.Queue[dict[str, Any]] = queue.Queue()
-    evaluation = Evaluation(lines.put)
+    evaluation = Evaluation(lambda: evaluator(lines.put, Log("master")))
     assert evaluation.ask("r-1", 0, paths[0], data, MODEL) == []
     assert evaluation.ask("r-1", 1, paths[1], data, MODEL) == []
     skipped = evaluation.ask("r-1", 2, paths[2], data, MODEL)
@@ -46,7 +48,7 @@ def test_an_evaluator_that_dies_is_started_again_and_its_version_is_told(tmp_pat
     parameters = np.asarray(build_model(MODEL, 2, 3).initial_parameters(1))
     path = checkpoints.write(tmp_path, Checkpoint(parameters, {}, {"round": 0}))
     lines: queue.Queue[dict[str, Any]] = queue.Queue()
-    evaluation = Evaluation(lines.put)
+    evaluation = Evaluation(lambda: evaluator(lines.put, Log("master")))
     evaluation.ask("r-1", 0, path, data, MODEL)
     child = evaluation._child
     assert child is not None
@@ -63,7 +65,7 @@ def test_an_evaluator_that_dies_is_started_again_and_its_version_is_told(tmp_pat
 
 def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
     lines: queue.Queue[dict[str, Any]] = queue.Queue()
-    evaluation = Evaluation(lines.put)
+    evaluation = Evaluation(lambda: evaluator(lines.put, Log("master")))
     evaluation.ask("r-1", 7, tmp_path / "ckpt-7.npz", describe("gauss3"), MODEL)
     [skipped] = evaluation.take(lines.get(timeout=20))
     assert isinstance(skipped, EvalSkipped)
@@ -73,11 +75,11 @@ def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
 
 def test_an_evaluation_that_hangs_is_ended_and_told(tmp_path: Path) -> None:
     lines: queue.Queue[dict[str, Any]] = queue.Queue()
-    evaluation = Evaluation(lines.put)
+    evaluation = Evaluation(lambda: evaluator(lines.put, Log("master")))
     evaluation.tick(1_000)
     evaluation.ask("r-1", 0, tmp_path / "ckpt-0.npz", {"name": "no such data"}, MODEL)
     child = evaluation._child
-    assert child is not None
+    assert isinstance(child, Child)
     os.kill(child.pid, signal.SIGSTOP)
     evaluation.tick(DEADLINE_MS)
     assert lines.empty()
@@ -90,7 +92,7 @@ def test_an_evaluation_that_hangs_is_ended_and_told(tmp_path: Path) -> None:
 
 
 def test_chatter_and_late_answers_are_ignored_and_failures_forgotten(tmp_path: Path) -> None:
-    evaluation = Evaluation(lambda line: None)
+    evaluation = Evaluation(lambda: evaluator(lambda line: None, Log("master")))
     path = tmp_path / "ckpt-0.npz"
     for round_number in range(RESTARTS_MAX + 1):
         evaluation.ask("r-1", round_number, path, {}, MODEL)
@@ -107,3 +109,13 @@ def test_chatter_and_late_answers_are_ignored_and_failures_forgotten(tmp_path: P
     assert evaluation.ask("r-1", 10, path, {}, MODEL) == [], "after a rest it is tried again"
     evaluation.take({"t": "exit", "code": 1})
     evaluation.stop()
+
+
+def test_a_pc_that_cannot_start_it_says_so_and_tries_again(tmp_path: Path) -> None:
+    def full() -> Child:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    evaluation = Evaluation(full)
+    evaluation.warm()
+    [skipped] = evaluation.ask("r-1", 0, tmp_path / "ckpt-0.npz", {}, MODEL)
+    assert "cannot start the evaluator (Resource temporarily unavailable)" in str(skipped)
