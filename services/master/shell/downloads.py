@@ -17,7 +17,7 @@ IDLE_MS = 5_000  # a download that asks for nothing in this time gives its place
 
 
 class Downloads:
-    """`send` puts a message and its payload into a worker's outbox; `ref_of` finds what (worker, run, version) is for."""
+    """`send` fills a worker's outbox; `ref_of` finds the task that (worker, run, version) is for."""
 
     def __init__(
         self,
