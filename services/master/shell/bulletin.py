@@ -4,10 +4,11 @@ Log lines are the events that have a text. Progress of workers is gathered and t
 """
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from services.common.host.logs import Log, clean_text
+from services.common.host.logs import clean_text
 from services.common.protocol.control import Event
 from services.master.core.coordinator import Coordinator
 from services.master.core.view import state_view, worker_view
@@ -25,7 +26,7 @@ class Bulletin:
     """One per master."""
 
     term: int
-    log: Log
+    log: Callable[[str, str], object]  # (kind, text)
     facts: dict[str, Any]  # about the master, constant
     coordinator: Coordinator
     history: dict[int, dict[str, Any]] = field(default_factory=dict)  # rows of the current run by round

@@ -7,7 +7,7 @@ arrays that nobody else touches any more, and go out as read-only snapshots.
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -46,7 +46,7 @@ from services.master.core.events import (
     RunUnusable,
     WorkFailed,
 )
-from services.master.shell.checkpoints import Checkpoint, Vault
+from services.master.shell.checkpoints import Checkpoint
 from services.master.shell.store import Store
 
 Floats = npt.NDArray[np.float32]
@@ -75,13 +75,26 @@ class _Current:
     best: int | None = None
 
 
+class Versions(Protocol):
+    """Where versions are kept: the shipped `Vault`, or the simulator's with faults."""
+
+    def write(self, checkpoint: Checkpoint) -> None:
+        """Durable when it returns; raises CheckpointError."""
+
+    def read(self, run: str, version: int) -> Checkpoint:
+        """Read and verify; raises CheckpointError."""
+
+    def prune(self, run: str, keep: set[int]) -> None:
+        """Delete old ones."""
+
+
 class Desk:
     """Belongs to one thread. `pinned`: versions that must stay for the evaluator."""
 
     def __init__(
         self,
         store: Store,
-        vault: Vault,
+        vault: Versions,
         post: Callable[[Event], None],
         publish: Callable[[Snapshot], None],
         pinned: Callable[[], set[int]],

@@ -20,12 +20,13 @@ def main() -> None:
     datasets: dict[str, Dataset] = {}
     for line in lines_from_parent():
         try:
-            tell_parent({"t": "done", "version": line["version"], **_evaluate(line, datasets)})
+            tell_parent({"t": "done", "version": line["version"], **evaluate(line, datasets)})
         except MaheError as error:
             tell_parent({"t": "failed", "version": line["version"], "reason": error.sentence})
 
 
-def _evaluate(line: dict[str, Any], datasets: dict[str, Dataset]) -> dict[str, float]:
+def evaluate(line: dict[str, Any], datasets: dict[str, Dataset]) -> dict[str, float]:
+    """Loss and accuracy of what the line asks for; `datasets` keeps the last one read. Raises MaheError."""
     key = json.dumps(line["data"], sort_keys=True)
     if key not in datasets:
         datasets.clear()

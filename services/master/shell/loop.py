@@ -72,7 +72,7 @@ class Master:
             "kernel": kernel_impl(),
         }
         self._bulletin = Bulletin(self._term, log, facts, self._coordinator)
-        self._reactor = self._build(folder, keys.beacon_key)
+        self._reactor = self._build(folder, keys.beacon_key, log)
         self._logged_refused, self._logged_refused_ms = 0, -REFUSED_LOG_MS
         self._told_refused = 0
         self._keys_refused = 0
@@ -85,7 +85,7 @@ class Master:
         where = ", ".join(self._endpoints)
         self._bulletin.post("MASTER", f"ready for workers at {where} (term {self._term}, {kernel_impl()} kernels)", {})
 
-    def _build(self, folder: Path, beacon_key: str) -> Reactor:
+    def _build(self, folder: Path, beacon_key: str, log: Log) -> Reactor:
         vault = Vault(folder / "runs")
         self._workers = WorkerPort(
             socket=self._doors.workers,
@@ -108,7 +108,7 @@ class Master:
         )
         self._control = ControlPort(self._doors.control, self._term, self._bulletin, operator.perform)
         put = self._mailbox.put
-        evaluation = Evaluation(lambda: evaluator(put, self._bulletin.log))
+        evaluation = Evaluation(lambda: evaluator(put, log))
         uploads = Uploads(self._term, self._workers.send, lambda *delta: self._reactor.complete(*delta))  # noqa: PLW0108
         downloads = Downloads(self._term, CHUNK_BYTES, self._workers.send, self._coordinator.state.task_of)
         self._aggregation = Aggregation(lambda: Desk(Store(folder), vault, put, put, evaluation.pinned), put)

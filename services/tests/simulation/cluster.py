@@ -1,0 +1,252 @@
+"""One simulated cluster: a master and workers, faults for a while, then peace, in which the work must get done."""
+
+import math
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from services.common.errors import MaheError
+from services.common.protocol.messages import RunSpec
+from services.master.core.state import Link, RunPhase
+from services.master.shell.store import Store
+from services.tests.simulation.faults import FAULTS
+from services.tests.simulation.master import Disk, Master
+from services.tests.simulation.network import Network, Trouble
+from services.tests.simulation.oracle import Oracle, Violated
+from services.tests.simulation.worker import Pace, Slot, Worker
+from services.tests.simulation.world import World
+
+KEEPER_MS = 5_000
+FAULT_EVERY_MS = 20_000
+PEACE_MS = 600_000  # a version must become durable within this time of peace
+MEMORY = Path("/dev/shm")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to simulate. Everything else follows from the seed."""
+
+    seed: int
+    workers: int = 4
+    hours: float = 0.25
+    rounds: int = 1_000_000
+    faults: bool = True
+    k_steps: int = 4
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of it."""
+
+    digest: str
+    hours: float
+    faults: int
+    rounds: int
+    restarts: int
+    loss: float
+    steps: int
+
+
+class Cluster:
+    """Built from a plan; `run` plays it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.world = World(plan.seed)
+        self.network = Network(self.world)
+        self.oracle = Oracle()
+        self.disk = Disk()
+        self.folder = Path(tempfile.mkdtemp(prefix="mahe-simulation-", dir=MEMORY if MEMORY.is_dir() else None))
+        self.master: Master | None = None
+        self.workers: dict[str, Worker] = {}
+        self.clones: dict[str, Worker] = {}
+        self.faults = self.restarts = 0
+        self.first_loss = math.inf
+        chance = self.world.chance
+        self.slots = {f"w{at:04}": Slot(f"w{at:04}", f"key-of-w{at:04}") for at in range(plan.workers)}
+        self.troubles = {name: Trouble() for name in self.slots}
+        self.paces = {name: Pace(chance.choice([20.0, 60.0, 100.0, 100.0, 300.0])) for name in self.slots}
+        store = Store(self.folder)
+        for name, slot in self.slots.items():
+            store.enrol(f"w-{name}", name, slot.key, 0)
+        store.close()
+
+    def run(self) -> Outcome:
+        """Trouble for most of the time, then peace."""
+        try:
+            self.start_master()
+            for name in self.slots:
+                self.world.after(self.world.chance.randint(0, 5_000), lambda name=name: self.start_worker(name))  # type: ignore[misc]
+            self.world.after(KEEPER_MS, self._keep)
+            if self.plan.faults:
+                self.world.after(10_000, self._trouble)
+            end_ms = int(self.plan.hours * 3_600_000)
+            self._trouble_until_ms = end_ms
+            self.world.run(end_ms)
+            self._make_peace()
+            self._await_progress()
+            return self._outcome(end_ms)
+        finally:
+            if self.master is not None:
+                self.master.crash()
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    # what faults do
+
+    def start_master(self) -> None:
+        """On the folder that is there."""
+        if self.master is not None:
+            return
+        try:
+            master = Master(self.world, self.network, self.folder, self.disk)
+        except MaheError:
+            self.world.after(5_000, self.start_master)
+            return
+        self.master = master
+        self.oracle.watch(master)
+        master.start()
+        self.oracle.resumed(master)
+
+    def crash_master(self) -> None:
+        """kill -9."""
+        if self.master is not None:
+            self.restarts += 1
+            self.master.crash()
+            self.master = None
+
+    def start_worker(self, name: str) -> None:
+        """On the slot that is there."""
+        if name not in self.workers:
+            self.workers[name] = self._new_worker(self.slots[name])
+            self.workers[name].start()
+
+    def crash_worker(self, name: str) -> None:
+        """kill -9."""
+        worker = self.workers.pop(name, None)
+        if worker is not None:
+            worker.crash()
+
+    def start_clone(self, name: str) -> None:
+        """A copied slot: the same key on a second PC."""
+        if name not in self.clones:
+            slot = self.slots[name]
+            copy = Slot(slot.name, slot.key, bytearray(slot.anchor), dict(slot.files), dict(slot.kept))
+            self.clones[name] = self._new_worker(copy)
+            self.clones[name].start()
+
+    def stop_clone(self, name: str) -> None:
+        """The copy goes away."""
+        worker = self.clones.pop(name, None)
+        if worker is not None:
+            worker.crash()
+
+    def heal_evaluator(self) -> None:
+        """Whatever master there is by now."""
+        if self.master is not None:
+            self.master.evaluation_ms, self.master.evaluator_deaths = 50, 0.0
+
+    def ask(self, command: Callable[[str], Any]) -> bool:
+        """An operator's wish about the current run."""
+        run = self.master.coordinator.state.run if self.master is not None and not self.master.asleep else None
+        return run is not None and self.master is not None and self.master.ask(command(run.id)) == "OK"
+
+    def _new_worker(self, slot: Slot) -> Worker:
+        name = slot.name
+        return Worker(self.world, self.network, slot, self.troubles[name], self.paces[name], self.oracle.trained)
+
+    # what happens by itself
+
+    def _trouble(self) -> None:
+        if self.world.now_ms >= self._trouble_until_ms:
+            return
+        weights = [weight for weight, _ in FAULTS]
+        _, fault = self.world.chance.choices(FAULTS, weights)[0]
+        self.faults += 1
+        self.world.note("FAULT", getattr(fault, "__name__", "trouble"))
+        fault(self)
+        self.world.after(self.world.chance.expovariate(1 / FAULT_EVERY_MS), self._trouble)
+
+    def _keep(self) -> None:
+        """The operator: starts a run when there is none, resumes one that failed."""
+        master = self.master
+        if master is not None and not master.asleep:
+            run = master.coordinator.state.run
+            if run is None or run.phase is RunPhase.STOPPED:
+                if run is None or run.version < self.plan.rounds:
+                    master.create(self._spec())
+            elif run.phase is RunPhase.FAILED and not self.disk.full:
+                self._take_up(run.prepared)
+        self.world.after(KEEPER_MS, self._keep)
+
+    def _take_up(self, prepared: bool) -> None:
+        from services.common.protocol import control
+
+        if prepared:
+            self.ask(lambda run: control.ResumeRun(run=run))
+        elif self.master is not None:
+            self.master.create(self._spec())
+
+    def _spec(self) -> RunSpec:
+        return RunSpec(
+            dataset="gauss3",
+            model={"family": "mlp", "hidden": [32, 32]},
+            inner={"name": "sgd", "lr": 0.05},
+            rounds=self.plan.rounds,
+            k_steps=self.plan.k_steps,
+            batch=16,
+            min_workers=1 if self.plan.workers < 3 else self.world.chance.randint(1, 3),
+        )
+
+    def _make_peace(self) -> None:
+        self.plan_peace_ms = self.world.now_ms
+        for trouble in self.troubles.values():
+            trouble.__dict__.update(Trouble().__dict__)
+        for name, pace in self.paces.items():
+            pace.frozen, pace.nan, pace.lie = False, 0.0, 0.0
+            if pace.asleep and name in self.workers:
+                self.workers[name].wake()
+            pace.asleep = False
+        for slot in self.slots.values():
+            slot.full = False
+        for name in sorted(self.clones):
+            self.stop_clone(name)
+        self.disk.full, self.disk.slow_ms = False, 10
+        if self.master is not None:
+            self.master.asleep = False
+        self.start_master()
+        for name in self.slots:
+            self.start_worker(name)
+        self.heal_evaluator()
+
+    def _await_progress(self) -> None:
+        """Liveness: some versions become durable, all workers are back and work."""
+        before, deadline_ms = self.oracle.closed, self.world.now_ms + PEACE_MS
+        while self.world.now_ms < deadline_ms:
+            self.world.run(self.world.now_ms + 5_000)
+            run = self.master.coordinator.state.run if self.master is not None else None
+            here = (
+                sum(one.link is Link.LINKED for one in self.master.coordinator.state.workers.values())
+                if self.master
+                else 0
+            )
+            done = run is not None and run.finished
+            if here == len(self.slots) and (self.oracle.closed >= before + 3 or done):
+                return
+        state = self.master.coordinator.state if self.master is not None else None
+        run = state.run if state is not None else None
+        raise Violated(
+            f"in {PEACE_MS // 1000} s of peace {self.oracle.closed - before} rounds were closed; the run is "
+            f"{run.phase if run else 'not there'}: {run.reason if run else ''}; workers: "
+            f"{[(one.name, one.link.value, one.agent, one.reason) for one in state.by_id()] if state else ''}"
+        )
+
+    def _outcome(self, end_ms: int) -> Outcome:
+        run = self.master.coordinator.state.run if self.master is not None else None
+        loss = run.best_eval.loss if run is not None and run.best_eval is not None else math.nan
+        faults = self.faults + self.network.faults
+        return Outcome(
+            self.world.digest, end_ms / 3_600_000, faults, self.oracle.closed, self.restarts, loss, self.world.steps
+        )

@@ -1,0 +1,205 @@
+"""What goes wrong, drawn from the seed: one fault after the other, each for a while, on the network, the PCs, the disk."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from services.common.protocol import control
+from services.tests.simulation.network import Trouble
+
+if TYPE_CHECKING:
+    from services.tests.simulation.cluster import Cluster
+
+Fault = Callable[["Cluster"], None]
+
+
+def _worker_for(cluster: "Cluster") -> str:
+    return cluster.world.chance.choice(sorted(cluster.slots))
+
+
+def _lasts(cluster: "Cluster", low_s: float = 1, high_s: float = 40) -> float:
+    return cluster.world.chance.uniform(low_s, high_s) * 1000
+
+
+def _trouble(**values: object) -> Fault:
+    """For a while, on one worker's wire."""
+
+    def fault(cluster: "Cluster") -> None:
+        trouble = cluster.troubles[_worker_for(cluster)]
+        for name, value in values.items():
+            setattr(trouble, name, value)
+        clean = Trouble()
+        names = list(values)
+        cluster.world.after(_lasts(cluster), lambda: [setattr(trouble, name, getattr(clean, name)) for name in names])
+
+    return fault
+
+
+def swizzle_clog(cluster: "Cluster") -> None:
+    """Links stop one by one and go again in another order (FoundationDB)."""
+    names = sorted(cluster.slots)
+    cluster.world.chance.shuffle(names)
+    names = names[: max(1, len(names) // 2)]
+    for order, name in enumerate(names):
+        cluster.world.after(order * 1_000, lambda name=name: _block(cluster.troubles[name], True))  # type: ignore[misc]
+    cluster.world.chance.shuffle(names)
+    start_ms = len(names) * 1_000 + _lasts(cluster)
+    for order, name in enumerate(names):
+        cluster.world.after(start_ms + order * 500, lambda name=name: _block(cluster.troubles[name], False))  # type: ignore[misc]
+
+
+def _block(trouble: Trouble, blocked: bool) -> None:
+    trouble.up_blocked = trouble.down_blocked = blocked
+
+
+def break_wire(cluster: "Cluster") -> None:
+    """A reset connection."""
+    wires = cluster.network.wires
+    if wires:
+        cluster.network.break_wire(wires[cluster.world.chance.choice(sorted(wires))])
+
+
+def crash_worker(cluster: "Cluster") -> None:
+    """kill -9, and a restart on the same slot."""
+    name = _worker_for(cluster)
+    cluster.crash_worker(name)
+    cluster.world.after(_lasts(cluster), lambda: cluster.start_worker(name))
+
+
+def crash_three(cluster: "Cluster") -> None:
+    """A batch at one time: one after the other is not stressful enough (Ray)."""
+    for _ in range(3):
+        crash_worker(cluster)
+
+
+def kill_trainer(cluster: "Cluster") -> None:
+    """Only the trainer dies."""
+    worker = cluster.workers.get(_worker_for(cluster))
+    if worker is not None:
+        worker.kill_trainer()
+
+
+def freeze_trainer(cluster: "Cluster") -> None:
+    """SIGSTOP of the trainer, up to longer than any deadline."""
+    pace = cluster.paces[_worker_for(cluster)]
+    pace.frozen = True
+    cluster.world.after(_lasts(cluster, 1, 300), lambda: setattr(pace, "frozen", False))
+
+
+def sleep_worker(cluster: "Cluster") -> None:
+    """A suspended PC."""
+    name = _worker_for(cluster)
+    cluster.paces[name].asleep = True
+
+    def wake() -> None:
+        cluster.paces[name].asleep = False
+        if name in cluster.workers:
+            cluster.workers[name].wake()
+
+    cluster.world.after(_lasts(cluster, 1, 120), wake)
+
+
+def slow_worker(cluster: "Cluster") -> None:
+    """A PC that does something else, too."""
+    pace = cluster.paces[_worker_for(cluster)]
+    usual = pace.samples_per_s
+    pace.samples_per_s = usual * cluster.world.chance.choice([0.05, 0.3, 3.0])
+    cluster.world.after(_lasts(cluster, 5, 120), lambda: setattr(pace, "samples_per_s", usual))
+
+
+def bad_deltas(cluster: "Cluster") -> None:
+    """A PC whose numbers are not finite, or that lies."""
+    pace = cluster.paces[_worker_for(cluster)]
+    which = cluster.world.chance.choice(["nan", "lie"])
+    setattr(pace, which, 0.5)
+    cluster.world.after(_lasts(cluster), lambda: setattr(pace, which, 0.0))
+
+
+def full_slot(cluster: "Cluster") -> None:
+    """A worker's disk is full."""
+    slot = cluster.slots[_worker_for(cluster)]
+    slot.full = True
+    cluster.world.after(_lasts(cluster, 5, 120), lambda: setattr(slot, "full", False))
+
+
+def clone(cluster: "Cluster") -> None:
+    """A copy of a worker's slot is started elsewhere: two agents with one key."""
+    name = _worker_for(cluster)
+    cluster.start_clone(name)
+    cluster.world.after(_lasts(cluster), lambda: cluster.stop_clone(name))
+
+
+def crash_master(cluster: "Cluster") -> None:
+    """kill -9, and a restart on the same folder."""
+    cluster.crash_master()
+    cluster.world.after(_lasts(cluster, 0.1, 30), cluster.start_master)
+
+
+def sleep_master(cluster: "Cluster") -> None:
+    """A suspended PC, or a loop that stands still."""
+    master = cluster.master
+    if master is None:
+        return
+    master.asleep = True
+    cluster.world.after(_lasts(cluster, 1, 60), lambda: setattr(master, "asleep", False))
+
+
+def full_disk(cluster: "Cluster") -> None:
+    """The master's disk is full."""
+    cluster.disk.full = True
+    cluster.world.after(_lasts(cluster, 1, 30), lambda: setattr(cluster.disk, "full", False))
+
+
+def slow_disk(cluster: "Cluster") -> None:
+    """The master's disk is very slow."""
+    cluster.disk.slow_ms = 3_000
+    cluster.world.after(_lasts(cluster), lambda: setattr(cluster.disk, "slow_ms", 10))
+
+
+def slow_evaluator(cluster: "Cluster") -> None:
+    """The evaluator is slow and dies at times."""
+    master = cluster.master
+    if master is None:
+        return
+    master.evaluation_ms, master.evaluator_deaths = 20_000, 0.3
+    cluster.world.after(_lasts(cluster), lambda: cluster.heal_evaluator())  # noqa: PLW0108 - another master by then
+
+
+def pause_run(cluster: "Cluster") -> None:
+    """The operator pauses, and goes on a little later."""
+    if cluster.ask(lambda run: control.PauseRun(run=run)):
+        cluster.world.after(_lasts(cluster, 1, 20), lambda: cluster.ask(lambda run: control.ResumeRun(run=run)))
+
+
+def stop_run(cluster: "Cluster") -> None:
+    """The operator stops; another run is started by the cluster's keeper."""
+    cluster.ask(lambda run: control.StopRun(run=run))
+
+
+FAULTS: tuple[tuple[int, Fault], ...] = (
+    (8, _trouble(drop=0.2)),
+    (4, _trouble(duplicate=0.3)),
+    (4, _trouble(delay_ms=3_000)),
+    (4, _trouble(reorder=0.3)),
+    (3, _trouble(corrupt=0.3)),
+    (3, _trouble(up_blocked=True)),
+    (3, _trouble(down_blocked=True)),
+    (3, _trouble(up_blocked=True, down_blocked=True)),
+    (2, swizzle_clog),
+    (5, break_wire),
+    (10, crash_worker),
+    (2, crash_three),
+    (5, kill_trainer),
+    (5, freeze_trainer),
+    (5, sleep_worker),
+    (5, slow_worker),
+    (5, bad_deltas),
+    (3, full_slot),
+    (2, clone),
+    (8, crash_master),
+    (3, sleep_master),
+    (3, full_disk),
+    (3, slow_disk),
+    (3, slow_evaluator),
+    (2, pause_run),
+    (1, stop_run),
+)

@@ -1,0 +1,141 @@
+"""What must hold whatever happens: looked at after every step of the coordinator, against what the trainers really made.
+
+Safety: no round that was announced is lost or changes; no delta counts twice, or in another round, or unjudged; no stream
+position is used twice; each version is the one before minus the weighted mean of the deltas that its checkpoint names.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from services.common.protocol.messages import RoundClosed, Task
+from services.master.core import commands as c
+from services.master.core.events import CheckpointDone, Event
+from services.master.core.invariants import violations
+from services.tests.simulation.master import Master
+
+Floats = np.ndarray[Any, np.dtype[np.float32]]
+TOLERANCE = 2.0**-20
+
+
+class Violated(AssertionError):
+    """An invariant is broken."""
+
+
+@dataclass
+class Oracle:
+    """One for a whole simulation; it outlives masters and workers."""
+
+    made: dict[tuple[str, str], tuple[Task, Floats]] = field(default_factory=dict)  # by lease and digest
+    announced: dict[tuple[str, int], str] = field(default_factory=dict)  # (run, version) -> digest
+    committed: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)  # (run, version) -> meta
+    used: dict[str, dict[int, list[tuple[int, int]]]] = field(default_factory=dict)  # run -> version -> ranges
+    folded: dict[tuple[int, str, int], dict[int, str]] = field(default_factory=dict)  # (term, run, round) -> shards
+    closed: int = 0
+
+    def trained(self, task: Task, digest: str, delta: Floats) -> None:
+        """A trainer made this delta."""
+        self.made[task.ref.lease, digest] = (task, delta)
+        while len(self.made) > 20_000:
+            self.made.pop(next(iter(self.made)))
+
+    def watch(self, master: Master) -> None:
+        """Look at all that this master does, and at what it resumed from."""
+        master.reactor.seen = lambda event, commands: self._see(master, event, commands)
+
+    def resumed(self, master: Master) -> None:
+        """After a start: nothing that was announced may be gone."""
+        run = master.coordinator.state.run
+        if run is None:
+            return
+        newest = max((version for name, version in self.announced if name == run.id), default=0)
+        if run.version < newest:
+            raise Violated(f"version {newest} of {run.id} was announced, the master resumed at {run.version}")
+        known = self.announced.get((run.id, run.version))
+        if known is not None and known != run.digest:
+            raise Violated(f"version {run.version} of {run.id} was {known}, is {run.digest} after the restart")
+
+    def _see(self, master: Master, event: Event, commands: list[c.Command]) -> None:
+        broken = violations(master.coordinator.state)
+        if broken:
+            raise Violated("; ".join(broken))
+        if isinstance(event, CheckpointDone):
+            self._check_version(master, event)
+        for command in commands:
+            if isinstance(command, c.Fold):
+                self._fold(master, command)
+            elif isinstance(command, c.DropRound):
+                self.folded.pop((master.term, command.run, command.round), None)
+            elif isinstance(command, c.RestoreRun):
+                for key in [key for key in self.folded if key[:2] == (master.term, command.run)]:
+                    del self.folded[key]
+            elif isinstance(command, c.WriteCheckpoint):
+                self.committed[command.run, command.meta["version"]] = command.meta
+            elif isinstance(command, c.Send) and isinstance(command.message, RoundClosed):
+                self._announce(master, command.message)
+
+    def _fold(self, master: Master, command: c.Fold) -> None:
+        ref = command.ref
+        made = self.made.get((ref.lease, command.digest))
+        if made is None:
+            raise Violated(f"a delta is folded for {ref.lease} that no trainer made for it")
+        task, delta = made
+        if (task.ref.round, task.ref.shard, task.ref.base_version) != (ref.round, ref.shard, ref.base_version):
+            raise Violated(f"the delta of {task.ref} is folded for {ref}")
+        if not np.isfinite(delta).all():
+            raise Violated(f"a delta of {ref.lease} that is not finite is folded")
+        shards = self.folded.setdefault((master.term, ref.run, ref.round), {})
+        if ref.shard in shards:
+            raise Violated(f"shard {ref.shard} of round {ref.round} is folded twice")
+        shards[ref.shard] = command.digest
+
+    def _announce(self, master: Master, message: RoundClosed) -> None:
+        known = self.announced.setdefault((message.run, message.version), message.digest)
+        if known != message.digest:
+            raise Violated(f"version {message.version} of {message.run} was announced as {known} and {message.digest}")
+        if not master.vault.path_of(message.run, message.version).exists():
+            raise Violated(f"version {message.version} of {message.run} is announced and not on the disk")
+
+    def _check_version(self, master: Master, event: CheckpointDone) -> None:
+        """The arithmetic, and that no stream position is in two versions."""
+        meta = self.committed[event.run, event.round]
+        self.closed += 1
+        accepted: dict[int, tuple[Task, Floats]] = {}
+        for shard, digest in self.folded.get((master.term, event.run, event.round), {}).items():
+            accepted[shard] = next(
+                made for (lease, name), made in self.made.items()
+                if name == digest and made[0].ref.shard == shard and made[0].ref.round == event.round
+            )  # fmt: skip
+        if sorted(meta["accepted"]) != sorted(accepted):
+            raise Violated(f"round {event.round} lists {meta['accepted']}, folded were {sorted(accepted)}")
+        before = master.parameters(event.run, event.round - 1).astype(np.float64)
+        after = master.parameters(event.run, event.round)
+        weights = np.array([task.samples for task, _ in accepted.values()], dtype=np.float64)
+        mean = (
+            sum(w * d.astype(np.float64) for w, (_, d) in zip(weights, accepted.values(), strict=True)) / weights.sum()
+        )
+        worst = float(np.abs(before - mean - after).max())
+        if not worst <= TOLERANCE * max(1.0, float(np.abs(before).max())):
+            raise Violated(f"version {event.round} differs by {worst:.3g} from what its deltas make")
+        self._check_positions(event, [one for task, _ in accepted.values() for one in task.ranges])
+
+    def _check_positions(self, event: CheckpointDone, ranges: list[tuple[int, int]]) -> None:
+        used = self.used.setdefault(event.run, {})
+        for version in [version for version in used if version >= event.round]:
+            del used[version]
+        merged: list[tuple[int, int]] = used.get(-1, [])
+        for start, stop in sorted(ranges):
+            if any(start < other_stop and other_start < stop for other_start, other_stop in merged):
+                raise Violated(f"stream positions {start} to {stop} are in a second version, {event.round}")
+        used[-1] = _merge(merged + [tuple(one) for one in ranges])
+
+
+def _merge(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for start, stop in sorted(ranges):
+        if merged and merged[-1][1] >= start:
+            merged[-1] = (merged[-1][0], max(stop, merged[-1][1]))
+        else:
+            merged.append((start, stop))
+    return merged

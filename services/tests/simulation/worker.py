@@ -1,0 +1,352 @@
+"""A simulated worker: the shipped session on a simulated wire, with a slot in memory and a trainer that really computes.
+
+The slot outlives the agent: what was written there is found again after a crash. Time is what the trainer only pretends.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from services.common.errors import ProtocolError
+from services.common.learning import LocalTask, build_inner, build_model, digest, load, run_local_steps
+from services.common.protocol.codec import crc32, decode_to_worker, encode
+from services.common.protocol.messages import DeltaBegin, DeltaChunk, Message, Task
+from services.tests.simulation.network import Network, Trouble, Wire
+from services.tests.simulation.world import World
+from services.worker.core import commands as c
+from services.worker.core import events as e
+from services.worker.core.session import Session
+from services.worker.core.state import Facts
+
+TICK_MS = 500
+START_MS = (200, 2_000)
+_DATA: dict[str, Any] = {}
+
+
+@dataclass
+class Slot:
+    """What is durable at a worker."""
+
+    name: str
+    key: str
+    anchor: bytearray = field(default_factory=bytearray)
+    files: dict[str, bytes] = field(default_factory=dict)  # deltas by lease
+    kept: dict[str, e.Delta] = field(default_factory=dict)
+    parked: str = ""
+    full: bool = False
+
+
+@dataclass
+class Pace:
+    """How this PC does at present."""
+
+    samples_per_s: float
+    frozen: bool = False  # the trainer
+    asleep: bool = False  # the whole PC, or the agent by SIGSTOP
+    nan: float = 0.0  # probability that a delta is not finite
+    lie: float = 0.0  # probability that a DELTA_BEGIN has a wrong field
+
+
+class Worker:
+    """One agent with its trainer; `crash` ends it, another is made on the same slot."""
+
+    def __init__(
+        self,
+        world: World,
+        network: Network,
+        slot: Slot,
+        trouble: Trouble,
+        pace: Pace,
+        made: Callable[[Task, str, np.ndarray[Any, np.dtype[np.float32]]], None],
+    ) -> None:
+        self.world, self.network, self.slot, self.trouble, self.pace, self._made = (
+            world, network, slot, trouble, pace, made,
+        )  # fmt: skip
+        self.alive = True
+        self._route_count = 0
+        self._boot = f"{world.chance.getrandbits(128):032x}"
+        self._wire: Wire | None = None
+        self._payload = b""
+        self._trainer = 0  # which trainer process; an older one's words are lost
+        self._waiting: list[list[bytes]] = []
+        self.session = Session(
+            Facts(
+                name=slot.name,
+                app_version="0.1.0",
+                boot_id=self._boot,
+                platform="simulated",
+                cores=2,
+                threads=2,
+                memory_mib=4096,
+                protocol_version=1,
+                public_key=slot.key,
+                endpoints=("tcp://master:47820",),
+                enrolled=True,
+                can_enrol=False,
+                parked=slot.parked,
+                held=tuple(replace(slot.kept[lease], accepted_session=0) for lease in sorted(slot.kept)),
+                anchor_digest=self._anchor_digest(),
+            )
+        )
+
+    def start(self) -> None:
+        """Begin."""
+        self._step(e.Start())
+        self._tick()
+
+    def crash(self) -> None:
+        """kill -9: only the slot is left."""
+        self.alive = False
+        self._trainer += 1
+        self._close()
+
+    def kill_trainer(self) -> None:
+        """The trainer dies."""
+        self._trainer += 1
+        self._later(1, lambda: self._step(e.TrainerExited("the trainer was killed (simulated)")))
+
+    def wake(self) -> None:
+        """What came while it slept is read now."""
+        self.pace.asleep = False
+        frames, self._waiting = self._waiting, []
+        for raw in frames:
+            self._arrive(raw)
+
+    def _later(self, wait_ms: float, action: Callable[[], None]) -> None:
+        def if_alive() -> None:
+            if not self.alive:
+                return
+            if self.pace.asleep:
+                self._later(1_000, action)
+            else:
+                action()
+
+        self.world.after(wait_ms, if_alive)
+
+    def _tick(self) -> None:
+        self._step(e.Tick(self.world.chance.random()))
+        self._later(TICK_MS, self._tick)
+
+    def _step(self, event: e.Event) -> None:
+        pending = [event]
+        while pending and self.alive:
+            for command in self.session.step(pending.pop(0), self.world.clock()):
+                follows = self._do(command)
+                if follows is not None:
+                    pending.append(follows)
+
+    def _do(self, command: c.Command) -> e.Event | None:
+        slot = self.slot
+        match command:
+            case c.Connect():
+                self._close()
+                self._route_count += 1
+                route = f"{slot.name}-{self._boot[:8]}-{self._route_count}".encode()
+                self._wire = Wire(route, slot.key, self._arrive, self._broken, self.trouble, up=False)
+                self._try(self._wire)
+            case c.Disconnect():
+                self._close()
+            case c.Send():
+                self._send(command.message)
+            case c.SendChunks():
+                return self._send_chunks(command)
+            case c.PrepareAnchor() | c.StoreChunk() | c.KeepDelta() if slot.full:
+                lease = command.delta.ref.lease if isinstance(command, c.KeepDelta) else ""
+                return e.StorageFailed("no space left on device (simulated)", lease)
+            case c.PrepareAnchor():
+                slot.anchor = bytearray(command.total_bytes)
+            case c.StoreChunk():
+                slot.anchor[command.offset : command.offset + len(self._payload)] = self._payload
+            case c.CheckAnchor():
+                return e.AnchorChecked(self._anchor_digest())
+            case c.KeepDelta():
+                slot.kept[command.delta.ref.lease] = command.delta
+            case c.ForgetDelta():
+                slot.kept.pop(command.lease, None)
+                slot.files.pop(command.lease, None)
+            case c.CheckStorage():
+                return e.StorageFailed("no space left on device (simulated)") if slot.full else e.StorageWorks()
+            case c.Park():
+                slot.parked = command.reason
+            case c.StartTrainer():
+                self._start_trainer()
+            case c.StopTrainer():
+                self._trainer += 1
+            case c.Train():
+                self._train(command.task)
+            case c.StopTraining():
+                self._trainer_says(self.world.chance.randint(1, 50), e.TrainerStopped(command.lease), cancels=True)
+            case c.Say():
+                self.world.note(slot.name, f"[{command.kind}] {command.text}")
+            case c.Exit():
+                self.alive = False
+        return None
+
+    # the wire
+
+    def _try(self, wire: Wire) -> None:
+        def attempt() -> None:
+            if self._wire is not wire:
+                return
+            if self.network.connect(wire):
+                self._step(e.LinkUp())
+                return
+            self._step(e.LinkFailed(e.Fault.NO_ANSWER))
+            self._try(wire)
+
+        self._later(self.world.chance.randint(*START_MS), attempt)
+
+    def _broken(self) -> None:
+        wire = self._wire
+        if not self.alive or wire is None or wire.up:
+            return
+        if self.pace.asleep:
+            self._later(1_000, self._broken)
+            return
+        self._step(e.LinkDown())
+        if self._wire is wire:
+            self._try(wire)
+
+    def _close(self) -> None:
+        if self._wire is not None:
+            self.network.disconnect(self._wire)
+        self._wire = None
+        self._waiting.clear()
+
+    def _arrive(self, raw: list[bytes]) -> None:
+        if self.pace.asleep:
+            self._waiting.append(raw)
+            return
+        try:
+            message, payload = decode_to_worker(raw)
+        except ProtocolError as error:
+            self._step(e.BadMessage(error.code, error.sentence))
+            return
+        self._payload = bytes(payload) if payload is not None else b""
+        self._step(e.Received(message, len(self._payload)))
+
+    def _send(self, message: Message, payload: bytes | None = None) -> bool:
+        if isinstance(message, DeltaBegin) and self.pace.lie and self.world.chance.random() < self.pace.lie:
+            message = self._lie(message)
+        return self._wire is not None and self.network.to_master(self._wire, encode(message, payload))
+
+    def _lie(self, begin: DeltaBegin) -> DeltaBegin:
+        """A wrong shard, round, version, size, digest or speed."""
+        self.network.faults += 1
+        ref = begin.ref
+        which = self.world.chance.randrange(6)
+        if which == 0:
+            return begin.model_copy(update={"ref": ref.model_copy(update={"shard": ref.shard + 1})})
+        if which == 1:
+            return begin.model_copy(update={"ref": ref.model_copy(update={"round": ref.round + 1})})
+        if which == 2:
+            return begin.model_copy(update={"ref": ref.model_copy(update={"lease": ref.lease + "9"})})
+        if which == 3:
+            return begin.model_copy(update={"bytes": begin.bytes + 4})
+        if which == 4:
+            return begin.model_copy(update={"digest": "0" * 32})
+        return begin.model_copy(update={"samples": 2**50, "compute_ms": 1})
+
+    def _send_chunks(self, command: c.SendChunks) -> e.Event | None:
+        raw = self.slot.files.get(command.ref.lease)
+        if raw is None:
+            return e.DeltaUnreadable(command.ref.lease, "the file is gone")
+        for index in command.want:
+            part = raw[index * command.chunk_bytes : (index + 1) * command.chunk_bytes]
+            if not part:
+                return e.DeltaUnreadable(command.ref.lease, "the file is cut short")
+            message = DeltaChunk(term=command.term, ref=command.ref, index=index, crc32=crc32(part))
+            if not self._send(message, part):
+                return None
+        return None
+
+    # the trainer
+
+    def _start_trainer(self) -> None:
+        self._trainer += 1
+        self._trainer_says(self.world.chance.randint(*START_MS), e.TrainerReady(self.pace.samples_per_s, 1))
+
+    def _trainer_says(self, wait_ms: float, event: e.Event, *, cancels: bool = False) -> None:
+        """An event of this trainer process; a frozen one says it when it thaws, a dead one never."""
+        if cancels:
+            self._task = ""
+        trainer = self._trainer
+
+        def say() -> None:
+            if self._trainer != trainer:
+                return
+            if self.pace.frozen:
+                self._later(1_000, say)
+            else:
+                self._step(event)
+
+        self._later(wait_ms, say)
+
+    _task = ""
+
+    def _train(self, task: Task) -> None:
+        lease = self._task = task.ref.lease
+        anchor = np.frombuffer(bytes(self.slot.anchor), dtype=np.float32)
+        if digest(anchor) != task.anchor_digest:
+            self._trainer_says(1, e.TrainerFailed(lease, "the anchor in this slot is another one by now"))
+            return
+        trainer, samples = self._trainer, task.k_steps * task.batch
+        duration_ms = 1000.0 * samples / self.pace.samples_per_s
+        for half in (0.5,):
+            progress = e.TrainerProgress(lease, int(task.k_steps * half), task.k_steps, 1.0, int(samples * half))
+            self._trainer_says(duration_ms * half, progress)
+
+        def finish() -> None:
+            if self._trainer != trainer or self._task != lease:
+                return
+            if self.pace.frozen:
+                self._later(1_000, finish)
+            else:
+                self._finish(task, anchor, int(duration_ms))
+
+        self._later(duration_ms, finish)
+
+    def _finish(self, task: Task, anchor: np.ndarray[Any, np.dtype[np.float32]], duration_ms: int) -> None:
+        lease = task.ref.lease
+        if self.slot.full:
+            self._step(e.TrainerFailed(lease, "OSError: no space left on device (simulated)"))
+            return
+        result = local_steps(task, anchor)
+        delta = result.delta
+        if self.pace.nan and self.world.chance.random() < self.pace.nan:
+            self.network.faults += 1
+            delta = delta.copy()
+            delta[self.world.chance.randrange(len(delta))] = np.nan
+        name = digest(delta)
+        self._made(task, name, delta)
+        self.slot.files[lease] = delta.tobytes()
+        self._step(
+            e.TrainerDone(
+                lease, delta.nbytes, name, result.samples, result.steps, result.n_correct, result.loss, duration_ms
+            )
+        )
+
+    def _anchor_digest(self) -> str:
+        return digest(np.frombuffer(bytes(self.slot.anchor), dtype=np.float32)) if self.slot.anchor else ""
+
+
+def local_steps(task: Task, anchor: np.ndarray[Any, np.dtype[np.float32]]) -> Any:
+    """The shipped local steps, with a fresh inner optimizer."""
+    name = str(task.data["name"])
+    if name not in _DATA:
+        _DATA[name] = load(task.data)
+    data = _DATA[name]
+    model = build_model(task.model, data.x_train.shape[1], data.classes)
+    local = LocalTask(
+        seed=task.data_seed,
+        round=task.ref.round,
+        shard=task.ref.shard,
+        ranges=tuple(task.ranges),
+        batch=task.batch,
+        k_steps=task.k_steps,
+        delta_scale=task.delta_scale,
+    )
+    optimizer = build_inner(task.inner, model.n_parameters)
+    return run_local_steps(model, optimizer, anchor, data, local, lambda step, loss: False)
