@@ -59,7 +59,7 @@ def main() -> int:
     log = Log("worker", settings.log)
     give_way(NICE_AGENT)
     try:
-        slot = take_slot(settings.data)
+        slot = take_slot(settings.data, lambda text: log("WARN", text))
         try:
             agent = build(settings, slot, log, stopper.asked)
             if agent is not None:

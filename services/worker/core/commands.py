@@ -80,14 +80,21 @@ class KeepDelta:
 
 @dataclass(frozen=True)
 class ForgetDelta:
-    """Remove the delta of this lease, if there is one."""
+    """Remove the delta of this lease, if there is one. What cannot be removed stays: nothing follows from that."""
 
     lease: str
 
 
 @dataclass(frozen=True)
+class CheckStorage:
+    """Say as StorageWorks or StorageFailed whether the slot can be written and has this much space."""
+
+    free_bytes: int
+
+
+@dataclass(frozen=True)
 class SaveIdentity:
-    """Enrolled: write who this worker is and where its master answers."""
+    """Enrolled: write who this worker is and where its master answers. Without that the agent ends, with an error."""
 
     worker: str
     name: str
@@ -137,6 +144,7 @@ Command = (
     | StopTraining
     | KeepDelta
     | ForgetDelta
+    | CheckStorage
     | SaveIdentity
     | Park
     | StartTrainer

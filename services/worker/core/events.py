@@ -78,17 +78,24 @@ class AnchorChecked:
 
 @dataclass(frozen=True)
 class StorageFailed:
-    """The slot could not be written or read: full, or gone."""
+    """The slot could not be written or read: full, or gone. With a lease: for that task; without: the anchor."""
 
     text: str
+    lease: str = ""
+
+
+@dataclass(frozen=True)
+class StorageWorks:
+    """The slot was checked and can be written."""
 
 
 @dataclass(frozen=True)
 class DeltaUnreadable:
-    """The file of a held delta cannot be read any more."""
+    """The file of a held delta cannot be read; `passing`: perhaps only for now."""
 
     lease: str
     text: str
+    passing: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,6 +129,13 @@ class TrainerDone:
     correct: int
     loss: float | None
     compute_ms: int
+
+
+@dataclass(frozen=True)
+class TrainerStopped:
+    """The trainer heeded a cancel: this task is over, without a delta."""
+
+    lease: str
 
 
 @dataclass(frozen=True)
@@ -166,10 +180,12 @@ Event = (
     | BadMessage
     | AnchorChecked
     | StorageFailed
+    | StorageWorks
     | DeltaUnreadable
     | TrainerReady
     | TrainerProgress
     | TrainerDone
+    | TrainerStopped
     | TrainerFailed
     | TrainerExited
 )

@@ -20,9 +20,19 @@ PULL_ATTEMPTS_MAX = 3  # whole downloads with a wrong digest, then the task is h
 PROGRESS_EVERY_MS = 1_000
 
 HELD_MAX = 8  # as many as HELLO can name
-PARAMETER_COPIES = 6  # anchor, local, gradient, delta and two of the optimizer must fit into memory
+READ_FAULTS_MAX = 6  # in a row while a delta is offered, one in SILENCE_MS; then it is given up
+PARAMETER_COPIES = 6  # must fit into memory: anchor, local, gradient, and momentum now, before and after the task
+PARAMETER_COPIES_ADAMW = 10  # its state is twice as long, and it has work space
 
-TRAINER_READY_MS = 60_000  # a task waits this long for a trainer that starts
+STORAGE_RETRY_BASE_MS = 10_000  # the disk failed: the first look whether it works again, then later and later
+STORAGE_RETRY_MAX_MS = 300_000
+
+TRAINER_READY_MS = 120_000  # a trainer that starts must say that it is ready
+TRAINER_WORD_EVERY_MS = 10_000  # so often people are told that it still starts
+TRAINER_FREE_MS = 60_000  # a task waits this long for a trainer that starts or ends another task
+STEP_WAIT_MIN_MS = 60_000  # no progress in this time, and in STEP_WAIT_FACTOR steps: the trainer hangs
+STEP_WAIT_FACTOR = 10
+FILE_BYTES_PER_MS = 1_000  # what the slowest disk reads and writes: a large model gets time for its files
 TRAINER_RETRY_MS = (1_000, 4_000, 300_000)  # by deaths in a row; the last also for all further ones
 TRAINER_DEATHS_BEFORE_PAUSE = len(TRAINER_RETRY_MS)
 

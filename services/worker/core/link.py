@@ -13,7 +13,7 @@ from services.common.protocol.messages import (
     Rejoin,
     Welcome,
 )
-from services.worker.core import limits, upload, work
+from services.worker.core import limits, trainer_process, upload, work
 from services.worker.core.commands import (
     Command,
     Connect,
@@ -23,10 +23,9 @@ from services.worker.core.commands import (
     SaveIdentity,
     Say,
     Send,
-    StartTrainer,
     StopTrainer,
 )
-from services.worker.core.events import BadMessage, Fault, LinkDown, LinkFailed, LinkUp, Start, Stop
+from services.worker.core.events import BadMessage, Fault, LinkDown, LinkFailed, LinkUp, Start, Stop, TrainerReady
 from services.worker.core.state import Link, State, Timer, Work
 
 REMOVED = "REMOVED"
@@ -64,7 +63,15 @@ def on_start(state: State, event: Start, now_ms: int) -> list[Command]:
         state.link = Link.PARKED
         return on_parked_timer(state, now_ms)
     state.connecting_since_ms = now_ms
-    return [StartTrainer(), *connect(state, now_ms)]
+    return [*trainer_process.start(state, now_ms), *connect(state, now_ms)]
+
+
+def on_trainer_ready(state: State, event: TrainerReady, now_ms: int) -> list[Command]:
+    """Say HELLO if it waited for the score."""
+    commands = trainer_process.ready(state, event, now_ms)
+    if state.link is Link.JOINING and Timer.ANSWER not in state.timers:
+        commands += introduce(state, now_ms)
+    return commands
 
 
 def on_stop(state: State, event: Stop, now_ms: int) -> list[Command]:
@@ -170,7 +177,7 @@ def introduce(state: State, now_ms: int) -> list[Command]:
         threads=facts.threads,
         memory_mib=facts.memory_mib,
         score=state.score,
-        holding=[Held(ref=one.ref, bytes=one.delta_bytes, digest=one.digest) for one in state.held],
+        holding=[Held(ref=one.ref, bytes=one.delta_bytes, digest=one.digest) for one in state.held[-limits.HELD_MAX :]],
         working=state.task.ref if state.task is not None else None,
     )
     return [Send(hello)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from services.common.protocol import messages
-from services.worker.core import events, limits, link, trainer_process, upload, work
+from services.worker.core import events, limits, link, storage, trainer_process, upload, work
 from services.worker.core.commands import Command, Say
 from services.worker.core.state import Facts, Link, State, Timer, Work, sender_term
 
@@ -32,13 +32,11 @@ HAS_KEY = Ignore("enrolled already; this connection is under the own key")
 STARTED = Ignore("started already")
 UP = Ignore("the connection is up; a failed attempt is an old one")
 HELLO_SENT = Ignore("HELLO is on its way; its deadline repeats it")
-NO_TASK = Ignore("no task is in hand")
 NOT_PULLING = Ignore("no anchor is being pulled")
-NOT_TRAINING = Ignore("nothing is being trained")
 
 _ALWAYS: Row = {
     events.Stop: link.on_stop,
-    events.TrainerReady: trainer_process.on_trainer_ready,
+    events.TrainerReady: link.on_trainer_ready,
     events.TrainerExited: trainer_process.on_trainer_exited,
     events.BadMessage: link.on_bad_message,
     messages.Error: link.on_error,
@@ -86,17 +84,18 @@ _NO_TASK: Row = {
     messages.RoundClosed: upload.on_round_closed,
     messages.Cancel: upload.on_cancel,
     events.AnchorChecked: NOT_PULLING,
-    events.StorageFailed: NO_TASK,
+    events.StorageFailed: storage.on_storage_failed,
+    events.StorageWorks: storage.on_storage_works,
     events.DeltaUnreadable: upload.on_delta_unreadable,
-    events.TrainerProgress: NOT_TRAINING,
+    events.TrainerProgress: work.on_progress,
     events.TrainerDone: work.on_done_unasked,
-    events.TrainerFailed: NOT_TRAINING,
+    events.TrainerStopped: work.on_trainer_stopped,
+    events.TrainerFailed: work.on_trainer_failed,
 }
 _BUSY: Row = _NO_TASK | {
     messages.Task: work.on_task_while_busy,
     messages.RoundClosed: work.on_round_closed,
     messages.Cancel: work.on_cancel,
-    events.StorageFailed: work.on_storage_failed,
 }
 WORK_TABLE: dict[Work, Row] = {
     Work.IDLE: _NO_TASK,
@@ -106,12 +105,7 @@ WORK_TABLE: dict[Work, Row] = {
         messages.Credit: work.on_pull_wait,
         events.AnchorChecked: work.on_anchor_checked,
     },
-    Work.TRAINING: _BUSY
-    | {
-        events.TrainerProgress: work.on_progress,
-        events.TrainerDone: work.on_done,
-        events.TrainerFailed: work.on_trainer_failed,
-    },
+    Work.TRAINING: _BUSY | {events.TrainerDone: work.on_done},
     Work.UPLOADING: _NO_TASK,
     Work.HOLDING: _NO_TASK,
 }
@@ -127,7 +121,10 @@ TIMERS: dict[Timer, Callable[[State, int], list[Command]]] = {
     Timer.CHUNK: work.on_chunk_silence,
     Timer.OFFER: upload.on_offer_silence,
     Timer.TRAINER_START: trainer_process.on_trainer_start,
-    Timer.TRAINER_READY: work.on_trainer_late,
+    Timer.TRAINER_READY: trainer_process.on_starting,
+    Timer.TRAINER_FREE: work.on_trainer_late,
+    Timer.STEP: trainer_process.on_standstill,
+    Timer.STORAGE: storage.on_storage_timer,
     Timer.PARKED: link.on_parked_timer,
 }
 

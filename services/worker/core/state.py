@@ -11,6 +11,8 @@ from services.worker.core import limits
 from services.worker.core.commands import Command, Say
 from services.worker.core.events import Delta, Fault
 
+BYTES_PER_PARAMETER = 4
+
 
 class Link(Enum):
     """How the worker stands with its master."""
@@ -45,7 +47,10 @@ class Timer(Enum):
     CHUNK = "an anchor chunk is late"
     OFFER = "CREDIT or ACK is late"
     TRAINER_START = "start the trainer again"
-    TRAINER_READY = "a task waits for the trainer"
+    TRAINER_READY = "the trainer starts, and does not say that it is ready"
+    TRAINER_FREE = "a task waits for the trainer"
+    STEP = "the trainer makes no progress"
+    STORAGE = "see whether the disk works again"
     PARKED = "say why this worker is parked"
 
 
@@ -168,10 +173,24 @@ class State:
 
     score: float | None = None
     trainer_ready: bool = False
+    trainer_words: int = 0
+    """How often people were told that it still starts."""
     trainer_deaths: int = 0
     """In a row, without a finished task between."""
-    paused: str = ""
-    """Why this worker takes no tasks; empty if it does."""
+    trainer_paused: str = ""
+    """Why the trainer takes no tasks for a while; empty if it does."""
+    given: Task | None = None
+    """The one task that the trainer has and has not answered; a cancelled one too."""
+    step_ms: int = 0
+    """The duration of the last step known."""
+
+    storage_paused: str = ""
+    """Why nothing can be written to the slot; empty if it can."""
+    storage_failures: int = 0
+    """In a row, without a finished task between."""
+    storage_needed_bytes: int = 0
+    read_faults: int = 0
+    """In a row, of held deltas."""
     said: dict[str, int] = field(default_factory=dict)
 
     def arm(self, timer: Timer, deadline_ms: int) -> None:
@@ -182,6 +201,11 @@ class State:
         """Forget deadlines, if they are set."""
         for timer in timers:
             self.timers.pop(timer, None)
+
+    @property
+    def paused(self) -> str:
+        """Why this worker takes no tasks; empty if it does."""
+        return self.trainer_paused or self.storage_paused
 
     def here(self) -> str:
         """The endpoint in use."""

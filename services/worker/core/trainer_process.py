@@ -1,44 +1,76 @@
-"""The trainer process as the session sees it: ready, dead, started again with a limit."""
+"""The trainer process as the session sees it: starting, ready, standing still, gone, started again with a limit."""
 
 from services.common.protocol.messages import Drain
-from services.worker.core import limits, link, work
-from services.worker.core.commands import Command, Say, Send, StartTrainer, Train
+from services.worker.core import limits, training, work
+from services.worker.core.commands import Command, Say, Send, StartTrainer, StopTrainer
 from services.worker.core.events import TrainerExited, TrainerReady
-from services.worker.core.state import Link, State, Timer, Work
+from services.worker.core.state import State, Timer, Work
 
 
-def on_trainer_ready(state: State, event: TrainerReady, now_ms: int) -> list[Command]:
-    """Say HELLO or start the task that waited for it."""
+def start(state: State, now_ms: int) -> list[Command]:
+    """Start it; from now on time counts against it."""
+    state.trainer_words = 0
+    state.arm(Timer.TRAINER_READY, now_ms + limits.TRAINER_WORD_EVERY_MS)
+    return [StartTrainer()]
+
+
+def ready(state: State, event: TrainerReady, now_ms: int) -> list[Command]:
+    """It may have the task that waited for it."""
     state.trainer_ready = True
     state.score = event.score
-    state.paused = ""
+    state.trainer_paused = ""
     state.disarm(Timer.TRAINER_READY)
-    commands: list[Command] = [Say("TRAINER", f"process {event.pid} is ready: {event.score:.0f} samples/s")]
-    if state.work is Work.TRAINING and state.task is not None:
-        state.progress_at_ms = now_ms
-        commands.append(Train(state.task))
-    if state.link is Link.JOINING and Timer.ANSWER not in state.timers:
-        commands += link.introduce(state, now_ms)
+    said = Say("TRAINER", f"process {event.pid} is ready: {event.score:.0f} samples/s")
+    return [said, *training.give_next(state, now_ms)]
+
+
+def restart(state: State, reason: str, now_ms: int) -> list[Command]:
+    """It is gone: its task goes back, it is started later and later, and in the end no tasks are taken till then."""
+    was_ready, state.trainer_ready = state.trainer_ready, False
+    state.given = None
+    state.disarm(Timer.STEP, Timer.TRAINER_READY)
+    state.trainer_deaths += 1
+    wait_ms = limits.TRAINER_RETRY_MS[min(state.trainer_deaths, len(limits.TRAINER_RETRY_MS)) - 1]
+    state.arm(Timer.TRAINER_START, now_ms + wait_ms)
+    text = f"{reason}; starting it again in {wait_ms // 1000} s"
+    commands: list[Command] = [Say("WARN", text)]
+    if state.trainer_deaths >= limits.TRAINER_DEATHS_BEFORE_PAUSE:
+        state.trainer_paused = f"{reason}, {state.trainer_deaths} times in a row"
+        if state.joined():
+            commands.append(Send(Drain(term=state.term, reason=state.trainer_paused)))
+    if state.work is Work.TRAINING and (was_ready or state.trainer_paused):
+        commands += work.give_back(state, text, now_ms)
     return commands
 
 
 def on_trainer_exited(state: State, event: TrainerExited, now_ms: int) -> list[Command]:
-    """Hand the task back at once; start again, later and later; after some deaths in a row take no tasks till then."""
-    was_ready, state.trainer_ready = state.trainer_ready, False
-    state.trainer_deaths += 1
-    wait_ms = limits.TRAINER_RETRY_MS[min(state.trainer_deaths, len(limits.TRAINER_RETRY_MS)) - 1]
-    state.arm(Timer.TRAINER_START, now_ms + wait_ms)
-    commands: list[Command] = [Say("WARN", f"{event.reason}; starting it again in {wait_ms // 1000} s")]
-    if state.trainer_deaths >= limits.TRAINER_DEATHS_BEFORE_PAUSE:
-        state.paused = f"{event.reason}, {state.trainer_deaths} times in a row"
-        if state.joined():
-            commands.append(Send(Drain(term=state.term, reason=state.paused)))
-    if state.work is Work.TRAINING and (was_ready or state.paused):
-        commands += work.give_back(state, event.reason, now_ms)
-    return commands
+    """It died, or could not be started."""
+    return restart(state, event.reason, now_ms)
 
 
 def on_trainer_start(state: State, now_ms: int) -> list[Command]:
-    """The wait is over."""
-    del state, now_ms
-    return [StartTrainer()]
+    """The wait after its end is over."""
+    return start(state, now_ms)
+
+
+def on_starting(state: State, now_ms: int) -> list[Command]:
+    """It starts and starts: say so now and then, and in the end begin anew."""
+    state.trainer_words += 1
+    waited_ms = state.trainer_words * limits.TRAINER_WORD_EVERY_MS
+    if waited_ms < limits.TRAINER_READY_MS:
+        state.arm(Timer.TRAINER_READY, now_ms + limits.TRAINER_WORD_EVERY_MS)
+        joins = "" if state.score is not None else "; this PC joins as soon as it is ready"
+        return [Say("TRAINER", f"the trainer has been starting for {waited_ms // 1000} s{joins}")]
+    reason = (
+        f"the trainer was not ready in {limits.TRAINER_READY_MS // 1000} s "
+        "(is this PC very busy, or does a virus scanner hold Python back?)"
+    )
+    return [StopTrainer(), *restart(state, reason, now_ms)]
+
+
+def on_standstill(state: State, now_ms: int) -> list[Command]:
+    """It has a task and does not get on: stopped, swapped out, or stuck in reading."""
+    if state.given is None:
+        return []
+    reason = f"the trainer made no progress for {training.step_wait_ms(state) // 1000} s"
+    return [StopTrainer(), *restart(state, reason, now_ms)]

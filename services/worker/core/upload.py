@@ -92,6 +92,7 @@ def on_credit(state: State, message: Credit, now_ms: int) -> list[Command]:
 
 def on_ack(state: State, message: Ack, now_ms: int) -> list[Command]:
     """The verdict: hold what is accepted, forget what is refused for good."""
+    state.read_faults = 0
     delta = state.held_by(message.ref.lease)
     if delta is None:
         return []
@@ -125,13 +126,17 @@ def on_cancel(state: State, message: Cancel, now_ms: int) -> list[Command]:
 
 
 def on_delta_unreadable(state: State, event: DeltaUnreadable, now_ms: int) -> list[Command]:
-    """The delta is lost: hand its shard back, so that nobody waits for it."""
+    """It may be read a little later; else it is lost: hand its shard back, so that nobody waits for it."""
     delta = state.held_by(event.lease)
     if delta is None:
         return []
+    state.read_faults += 1
+    if event.passing and state.read_faults <= limits.READ_FAULTS_MAX:  # the deadline offers it again
+        return state.say_once("WARN", f"{place(delta.ref)}: {event.text}; trying again", now_ms)
+    state.read_faults = 0
     commands: list[Command] = [Say("WARN", f"{place(delta.ref)}: the delta is lost: {event.text}")]
     if state.joined():
-        commands.append(Send(TaskRefuse(term=state.term, ref=delta.ref, reason=event.text)))
+        commands.append(Send(TaskRefuse(term=state.term, ref=delta.ref, reason=event.text, busy=True)))
     return commands + forget(state, delta) + settle(state, now_ms)
 
 

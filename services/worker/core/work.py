@@ -11,7 +11,7 @@ from services.common.protocol.messages import (
     TaskAck,
     TaskRefuse,
 )
-from services.worker.core import limits, upload
+from services.worker.core import limits, training, upload
 from services.worker.core.commands import (
     CheckAnchor,
     Command,
@@ -21,28 +21,28 @@ from services.worker.core.commands import (
     Send,
     StopTraining,
     StoreChunk,
-    Train,
 )
 from services.worker.core.events import (
     AnchorChecked,
     Delta,
     Received,
-    StorageFailed,
     TrainerDone,
     TrainerFailed,
     TrainerProgress,
+    TrainerStopped,
 )
-from services.worker.core.state import Download, State, Timer, Work, place
-
-BYTES_PER_PARAMETER = 4
+from services.worker.core.state import BYTES_PER_PARAMETER, Download, State, Timer, Work, place
 
 
 def on_task(state: State, task: Task, now_ms: int) -> list[Command]:
     """A task while none is in hand."""
     if state.held_by(task.ref.lease) is not None:
         return [Send(TaskAck(term=state.term, ref=task.ref))]  # done already, its delta is on its way
-    reason = cannot_take(state, task)
-    if reason:
+    if state.paused:
+        return refuse(state, task, state.paused, busy=True)
+    if len(state.held) >= limits.HELD_MAX:
+        return refuse(state, task, f"holds {len(state.held)} deltas that no ROUND_CLOSED named yet", busy=True)
+    if reason := cannot_do(state, task):
         return refuse(state, task, reason)
     state.task = task
     state.progress_at_ms = now_ms
@@ -64,41 +64,39 @@ def on_task_while_busy(state: State, task: Task, now_ms: int) -> list[Command]:
     if task.ref.run == current.run and task.ref.round > current.round:
         said: list[Command] = [Say("TASK", f"{place(current)}: stale, round {task.ref.round} is open; dropped")]
         return said + drop(state, now_ms) + on_task(state, task, now_ms)
-    return refuse(state, task, f"busy with {place(current)}")
+    return refuse(state, task, f"busy with {place(current)}", busy=True)
 
 
-def cannot_take(state: State, task: Task) -> str:
-    """Why this PC cannot take the task; empty if it can."""
-    if state.paused:
-        return state.paused
-    needed_mib = task.n_parameters * BYTES_PER_PARAMETER * limits.PARAMETER_COPIES // 2**20
+def cannot_do(state: State, task: Task) -> str:
+    """Why this PC can never do the task; empty if it can."""
+    copies = limits.PARAMETER_COPIES_ADAMW if task.inner.get("name") == "adamw" else limits.PARAMETER_COPIES
+    needed_mib = task.n_parameters * BYTES_PER_PARAMETER * copies // 2**20
     if needed_mib > state.facts.memory_mib:
         return f"{task.n_parameters} parameters need {needed_mib} MiB of memory, this PC has {state.facts.memory_mib}"
-    if len(state.held) >= limits.HELD_MAX:
-        return f"holds {len(state.held)} deltas that no ROUND_CLOSED named yet"
     return ""
 
 
-def refuse(state: State, task: Task, reason: str) -> list[Command]:
-    """Hand a task back, whole."""
+def refuse(state: State, task: Task, reason: str, *, busy: bool = False) -> list[Command]:
+    """Hand a task back, whole. `busy`: it is not the task's fault."""
     reason = reason[: limits.REASON_LENGTH_MAX]
     return [
         Say("TASK", f"{place(task.ref)}: handed back: {reason}"),
-        Send(TaskRefuse(term=state.term, ref=task.ref, reason=reason)),
+        Send(TaskRefuse(term=state.term, ref=task.ref, reason=reason, busy=busy)),
     ]
 
 
-def give_back(state: State, reason: str, now_ms: int) -> list[Command]:
+def give_back(state: State, reason: str, now_ms: int, *, busy: bool = False) -> list[Command]:
     """Hand back the task in hand. Without a link nothing is sent: HELLO will not name it as `working`."""
     assert state.task is not None
     task = state.task
-    return drop(state, now_ms) + refuse(state, task, reason)
+    return drop(state, now_ms) + refuse(state, task, reason, busy=busy)
 
 
 def drop(state: State, now_ms: int) -> list[Command]:
     """Stop the task in hand and forget it."""
     assert state.task is not None
-    stop: list[Command] = [StopTraining(state.task.ref.lease)] if state.work is Work.TRAINING else []
+    lease = state.task.ref.lease
+    stop: list[Command] = [StopTraining(lease)] if training.has(state, lease) else []
     release(state)
     return stop + upload.settle(state, now_ms)
 
@@ -108,7 +106,7 @@ def release(state: State) -> None:
     state.task = None
     state.download = None
     state.step = state.steps_total = 0
-    state.disarm(Timer.CHUNK, Timer.TRAINER_READY)
+    state.disarm(Timer.CHUNK, Timer.TRAINER_FREE)
 
 
 def pull(state: State, now_ms: int, attempts: int) -> list[Command]:
@@ -176,11 +174,18 @@ def on_anchor_checked(state: State, event: AnchorChecked, now_ms: int) -> list[C
 
 
 def on_pull_wait(state: State, message: Credit, now_ms: int) -> list[Command]:
-    """All download places are taken: ask again after the wait. Any other CREDIT is for a held delta."""
-    if state.task is not None and message.ref.lease == state.task.ref.lease and message.wait_ms:
-        state.arm(Timer.CHUNK, now_ms + message.wait_ms)
-        return []
-    return upload.on_credit(state, message, now_ms)
+    """All download places are taken: the master is not silent, ask again after the wait.
+
+    A PULL names no lease, only run and version; any other CREDIT is for a held delta.
+    """
+    assert state.download is not None
+    assert state.task is not None
+    ours = (message.ref.run, message.ref.base_version) == (state.task.ref.run, state.task.ref.base_version)
+    if not ours or not message.wait_ms or state.held_by(message.ref.lease) is not None:
+        return upload.on_credit(state, message, now_ms)
+    state.download.silences = 0
+    state.arm(Timer.CHUNK, now_ms + max(message.wait_ms, limits.CREDIT_WAIT_MIN_MS))
+    return state.say_once("TASK", f"{place(state.task.ref)}: the master serves others first; waiting", now_ms)
 
 
 def on_chunk_silence(state: State, now_ms: int) -> list[Command]:
@@ -190,7 +195,7 @@ def on_chunk_silence(state: State, now_ms: int) -> list[Command]:
     state.download.silences += 1
     if state.download.silences > limits.PULL_SILENCES_MAX:
         seconds = limits.PULL_SILENCES_MAX * limits.SILENCE_MS // 1000
-        return give_back(state, f"the master sent no chunk of the anchor in {seconds} s", now_ms)
+        return give_back(state, f"the master sent no chunk of the anchor in {seconds} s", now_ms, busy=True)
     state.download.again()
     return ask(state, state.window_chunks, now_ms)
 
@@ -207,21 +212,23 @@ def on_joined(state: State, now_ms: int) -> list[Command]:
 
 
 def train(state: State, now_ms: int) -> list[Command]:
-    """Give the task to the trainer, or wait for the trainer to start."""
+    """The anchor is here: the trainer's turn."""
     assert state.task is not None
     state.work = Work.TRAINING
     state.download = None
     state.step, state.steps_total = 0, state.task.k_steps
     state.progress_at_ms = now_ms
-    if not state.trainer_ready:
-        state.arm(Timer.TRAINER_READY, now_ms + limits.TRAINER_READY_MS)
-        return []
-    return [Train(state.task)]
+    return training.give(state, now_ms)
 
 
 def on_progress(state: State, event: TrainerProgress, now_ms: int) -> list[Command]:
     """Show the step; tell the master once a second."""
-    if state.task is None or event.lease != state.task.ref.lease:
+    in_hand = state.task is not None and event.lease == state.task.ref.lease
+    if in_hand and event.step > state.step:
+        state.step_ms = (now_ms - state.progress_at_ms) // (event.step - state.step)
+    if training.has(state, event.lease):
+        training.expect_step(state, now_ms)
+    if state.task is None or not in_hand:
         return []
     state.step = event.step
     state.progress_at_ms = now_ms
@@ -243,6 +250,7 @@ def on_done(state: State, event: TrainerDone, now_ms: int) -> list[Command]:
     """Hold the delta and offer it."""
     if state.task is None or event.lease != state.task.ref.lease:
         return on_done_unasked(state, event, now_ms)
+    training.over(state, event.lease)
     ref = state.task.ref
     needed = state.task.n_parameters * BYTES_PER_PARAMETER
     if event.delta_bytes != needed:
@@ -250,7 +258,7 @@ def on_done(state: State, event: TrainerDone, now_ms: int) -> list[Command]:
             *give_back(state, f"the delta has {event.delta_bytes} bytes, needed are {needed}", now_ms),
             ForgetDelta(event.lease),
         ]
-    state.trainer_deaths = 0
+    state.trainer_deaths = state.storage_failures = 0
     delta = Delta(
         ref, event.delta_bytes, event.digest, event.samples, event.steps, event.correct, event.loss, event.compute_ms
     )
@@ -262,27 +270,32 @@ def on_done(state: State, event: TrainerDone, now_ms: int) -> list[Command]:
 
 def on_done_unasked(state: State, event: TrainerDone, now_ms: int) -> list[Command]:
     """The delta of a task that was cancelled in its last step."""
-    del now_ms
-    return [] if state.held_by(event.lease) is not None else [ForgetDelta(event.lease)]
+    training.over(state, event.lease)
+    forget: list[Command] = [] if state.held_by(event.lease) is not None else [ForgetDelta(event.lease)]
+    return forget + training.give_next(state, now_ms)
 
 
 def on_trainer_failed(state: State, event: TrainerFailed, now_ms: int) -> list[Command]:
     """The trainer says why it cannot do the task."""
+    training.over(state, event.lease)
     if state.task is None or event.lease != state.task.ref.lease:
-        return []
+        return training.give_next(state, now_ms)
+    state.anchor_digest = ""  # the file of the anchor may be what is wrong
     return give_back(state, event.reason, now_ms)
 
 
-def on_storage_failed(state: State, event: StorageFailed, now_ms: int) -> list[Command]:
-    """The disk is full or gone: the task goes back."""
-    return give_back(state, event.text, now_ms)
+def on_trainer_stopped(state: State, event: TrainerStopped, now_ms: int) -> list[Command]:
+    """A cancelled task is over."""
+    training.over(state, event.lease)
+    return training.give_next(state, now_ms)
 
 
 def on_trainer_late(state: State, now_ms: int) -> list[Command]:
     """A task waited for the trainer for too long."""
     if state.task is None:
         return []
-    return give_back(state, f"the trainer did not start in {limits.TRAINER_READY_MS // 1000} s", now_ms)
+    seconds = limits.TRAINER_FREE_MS // 1000
+    return give_back(state, f"the trainer was not free for it in {seconds} s", now_ms, busy=True)
 
 
 def on_cancel(state: State, message: Cancel, now_ms: int) -> list[Command]:

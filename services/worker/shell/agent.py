@@ -3,6 +3,7 @@
 Commands of the core are the methods named after them; everything that happens becomes an event and goes through `step`.
 """
 
+import contextlib
 import random
 import secrets
 import time
@@ -18,6 +19,7 @@ from services.worker.core import commands as c
 from services.worker.core import events as e
 from services.worker.core.session import Session
 from services.worker.core.state import Facts
+from services.worker.shell.disk import disk_text
 from services.worker.shell.joining import Way, enrolled
 from services.worker.shell.link import MasterLink
 from services.worker.shell.slot import Parked, Slot, read_chunk
@@ -36,7 +38,7 @@ class Agent:
         self._log = log
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._link = MasterLink(self._context, way.server_key)
-        self._trainer = TrainerChild(self._context, threads, score)
+        self._trainer = TrainerChild(self._context, threads, score, log)
         self._session = Session(facts)
         self._payload: memoryview | None = None
         self._stop_reason = ""
@@ -58,15 +60,14 @@ class Agent:
         self._stop_reason = reason
 
     def run(self) -> None:
-        """Until the end."""
-        try:
+        """Until the end. SettingsError when the identity cannot be saved."""
+        with contextlib.ExitStack() as parts:  # each is closed, the last first, whatever goes wrong with the others
+            parts.callback(self._context.term)
+            parts.callback(self._trainer.close)
+            parts.callback(self._link.close)
             self._step(e.Start())
             while self._running:
                 self._turn()
-        finally:
-            self._link.close()
-            self._trainer.close()
-            self._context.term()
 
     def _turn(self) -> None:
         poller = zmq.Poller()
@@ -106,18 +107,20 @@ class Agent:
     def _do(self, command: c.Command) -> e.Event | None:
         """Carry out one command; a failing disk is an event like any other."""
         match command:
-            case c.StoreChunk() | c.PrepareAnchor() | c.CheckAnchor():
+            case c.StoreChunk() | c.PrepareAnchor() | c.CheckAnchor() | c.CheckStorage():
                 return self._guarded(lambda: self._anchor(command))
+            case c.KeepDelta():
+                return self._guarded(lambda: self._slot.keep(command.delta), command.delta.ref.lease)
             case c.SendChunks():
                 return self._send_chunks(command)
-            case c.KeepDelta() | c.ForgetDelta() | c.SaveIdentity() | c.Park():
-                return self._guarded(lambda: self._record(command))
+            case c.ForgetDelta() | c.SaveIdentity() | c.Park():
+                self._record(command)
             case c.Train():
                 self._trainer.train(command.task, self._slot.anchor_path, self._slot.delta_path(command.task.ref.lease))
             case c.StopTraining():
                 self._trainer.cancel(command.lease)
             case c.StartTrainer():
-                self._trainer.start()
+                return self._trainer.start()
             case c.StopTrainer():
                 self._trainer.stop()
             case c.Say():
@@ -145,15 +148,13 @@ class Agent:
             self._link.close()
             self._log("WARN", f"the endpoint {command.endpoint} cannot be used: {error}")
 
-    def _guarded(self, work: Callable[[], e.Event | None]) -> e.Event | None:
+    def _guarded(self, work: Callable[[], e.Event | None], lease: str = "") -> e.Event | None:
         try:
             return work()
         except OSError as error:
-            text = f"the folder {self._slot.folder} cannot be used: {error.strerror or error}"
-            self._log("WARN", text)
-            return e.StorageFailed(text)
+            return e.StorageFailed(disk_text(self._slot.folder, error), lease)
 
-    def _anchor(self, command: c.StoreChunk | c.PrepareAnchor | c.CheckAnchor) -> e.Event | None:
+    def _anchor(self, command: c.StoreChunk | c.PrepareAnchor | c.CheckAnchor | c.CheckStorage) -> e.Event | None:
         match command:
             case c.PrepareAnchor():
                 self._slot.prepare_anchor(command.total_bytes)
@@ -162,12 +163,13 @@ class Agent:
                 self._slot.store(command.offset, self._payload)
             case c.CheckAnchor():
                 return e.AnchorChecked(self._slot.anchor_digest())
+            case c.CheckStorage():
+                self._slot.check(command.free_bytes)
+                return e.StorageWorks()
         return None
 
-    def _record(self, command: c.KeepDelta | c.ForgetDelta | c.SaveIdentity | c.Park) -> None:
+    def _record(self, command: c.ForgetDelta | c.SaveIdentity | c.Park) -> None:
         match command:
-            case c.KeepDelta():
-                self._slot.keep(command.delta)
             case c.ForgetDelta():
                 self._slot.forget(command.lease)
             case c.SaveIdentity():
@@ -175,7 +177,10 @@ class Agent:
                 identity = enrolled(self._way, command.worker, command.name, endpoints, command.beacon_key)
                 self._slot.save_identity(identity)
             case c.Park():
-                self._slot.park(Parked(command.reason, self._way.joined_with))
+                try:
+                    self._slot.park(Parked(command.reason, self._way.joined_with))
+                except OSError as error:
+                    self._log("WARN", f"after a restart this PC asks again: {disk_text(self._slot.folder, error)}")
 
     def _send_chunks(self, command: c.SendChunks) -> e.Event | None:
         path = self._slot.delta_path(command.ref.lease)
@@ -185,6 +190,8 @@ class Agent:
                 message = DeltaChunk(term=command.term, ref=command.ref, index=index, crc32=crc32(payload))
                 if not self._link.send(encode(message, payload)):
                     break  # the link is gone: the deadline or the next session makes up for it
+        except (FileNotFoundError, EOFError) as error:
+            return e.DeltaUnreadable(command.ref.lease, f"{path.name} is gone or cut short ({error})")
         except OSError as error:
-            return e.DeltaUnreadable(command.ref.lease, f"{path.name}: {error.strerror or error}")
+            return e.DeltaUnreadable(command.ref.lease, disk_text(path, error), passing=True)
         return None

@@ -66,7 +66,7 @@ class MasterLink:
     def open(self, endpoint: str, keys: Keys) -> None:
         """A new socket, whose route id is a new random one. Raises zmq.ZMQError for an endpoint ZeroMQ refuses."""
         self.close()
-        dealer = self._context.socket(zmq.DEALER)
+        dealer = self._socket = self._context.socket(zmq.DEALER)
         for name, value in DEALER_OPTIONS.items():
             dealer.setsockopt(getattr(zmq, name), value)
         dealer.setsockopt(zmq.RECONNECT_IVL, self._reconnect_ivl_ms)
@@ -76,20 +76,24 @@ class MasterLink:
         dealer.curve_serverkey = self._server_key
         dealer.curve_publickey = keys.public
         dealer.curve_secretkey = keys.secret
-        self._socket = dealer
         self._monitor = dealer.get_monitor_socket()
         self._monitor.setsockopt(zmq.LINGER, 0)
         self._is_connected = self._is_up = self._has_failed = False
         dealer.connect(endpoint)
 
     def close(self, linger_ms: int = 0) -> None:
-        """Close both sockets; safe to call twice."""
-        if self._socket is None:
-            return
-        self._socket.disable_monitor()
-        self._socket.close(linger=linger_ms)
+        """Close both sockets; safe to call twice. One that stayed open would keep the context from ending, for ever."""
+        dealer, monitor = self._socket, self._monitor
         self._socket = self._monitor = None
         self._is_up = False
+        try:
+            if dealer is not None and monitor is not None:
+                dealer.disable_monitor()
+        finally:
+            if monitor is not None:
+                monitor.close(linger=0)
+            if dealer is not None:
+                dealer.close(linger=linger_ms)
 
     def send(self, frames: Sequence[Buffer]) -> bool:
         """False when there is no link or it is full: the message is dropped."""

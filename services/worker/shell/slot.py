@@ -6,24 +6,29 @@ What is here survives a restart. Scaled workers share a data folder and take one
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import xxhash
 import zmq
+from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from services.common.errors import SettingsError
-from services.common.host.files import FolderLock, make_folder, sync_folder, write_durably
+from services.common.host.files import FolderLock, make_folder, remove, sync_folder, write_durably
 from services.common.protocol.join_string import JoinString
-from services.common.protocol.messages import TaskRef
+from services.common.protocol.limits import CHUNK_BYTES
+from services.common.protocol.messages import DeltaBegin
 from services.worker.core.events import Delta
+from services.worker.shell.disk import allocated_bytes, check_disk, disk_text
 
 SLOTS_MAX = 256
 READ_BYTES = 1 << 20
 IDENTITY, PARKED, ANCHOR = "identity.json", "parked.json", "anchor.f32"
 DELTA_PREFIX = "delta-"
+DAMAGED_SUFFIX = ".damaged"
+Z85_KEY_LENGTH = 40
 
 
 @dataclass(frozen=True)
@@ -59,12 +64,53 @@ def new_identity() -> Identity:
     return Identity(public.decode(), secret.decode())
 
 
-class Slot:
-    """One locked folder `slot-<n>/`. OSError from any method means that the disk is full or gone."""
+def check_identity(identity: Identity) -> Identity:
+    """The identity; ValueError when its keys are no pair, or when it is enrolled with nobody."""
+    try:
+        public = zmq.curve_public(identity.secret_key.encode()).decode()
+    except zmq.ZMQError:
+        public = ""
+    if public != identity.public_key:
+        raise ValueError("the keys are no pair")
+    if identity.worker and not (identity.endpoints and len(identity.server_key) == Z85_KEY_LENGTH):
+        raise ValueError("it is enrolled, but names no master")
+    return identity
 
-    def __init__(self, folder: Path, lock: FolderLock) -> None:
+
+def check_delta(delta: Delta) -> Delta:
+    """The delta; ValueError when it could not be offered to a master."""
+    DeltaBegin(
+        term=0,
+        ref=delta.ref,
+        encoding="fp32",
+        bytes=delta.delta_bytes,
+        chunks=1,
+        chunk_bytes=CHUNK_BYTES,
+        digest=delta.digest,
+        samples=delta.samples,
+        steps=delta.steps,
+        correct=delta.correct,
+        loss=delta.loss,
+        compute_ms=delta.compute_ms,
+    )
+    return delta
+
+
+_IDENTITY = TypeAdapter(Annotated[Identity, AfterValidator(check_identity)])
+_PARKED = TypeAdapter(Parked)
+_DELTA = TypeAdapter(Annotated[Delta, AfterValidator(check_delta)])
+
+
+class Slot:
+    """One locked folder `slot-<n>/`. What is damaged in it is set aside or dropped, with a word to `warn`.
+
+    OSError means that the disk is full or gone, for now at least; where nothing works without it, SettingsError.
+    """
+
+    def __init__(self, folder: Path, lock: FolderLock, warn: Callable[[str], None]) -> None:
         self.folder = folder
         self._lock = lock
+        self._warn = warn
 
     @property
     def anchor_path(self) -> Path:
@@ -76,26 +122,42 @@ class Slot:
         self._lock.release()
 
     def identity(self) -> Identity | None:
-        """Who this slot is; None in a new one. Raises SettingsError when the file is damaged."""
-        found = self._read(IDENTITY)
-        return None if found is None else Identity(**(found | {"endpoints": tuple(found["endpoints"])}))
+        """Who this slot is; None in a new one. SettingsError when the file cannot be read."""
+        data = self._read(IDENTITY)
+        try:
+            return None if data is None else _IDENTITY.validate_json(data)
+        except ValueError as error:
+            self._set_aside(IDENTITY, error, "this PC joins anew, with a join string")
+            return None
 
     def save_identity(self, identity: Identity) -> None:
-        """Durable and private (0600)."""
-        write_durably(self.folder / IDENTITY, json.dumps(asdict(identity), indent=1).encode(), private=True)
+        """Durable and private (0600); SettingsError when it cannot be: a key that is lost is a worker that is lost."""
+        path = self.folder / IDENTITY
+        try:
+            write_durably(path, json.dumps(asdict(identity), indent=1).encode(), private=True)
+        except OSError as error:
+            raise unusable(path, error) from None
 
     def parked(self) -> Parked | None:
-        """The marker, if there is one."""
-        found = self._read(PARKED)
-        return None if found is None else Parked(**found)
+        """The marker, if there is one. SettingsError when the file cannot be read."""
+        data = self._read(PARKED)
+        try:
+            return None if data is None else _PARKED.validate_json(data)
+        except ValueError as error:
+            self._set_aside(PARKED, error, "the master will say again whether this PC is wanted")
+            return None
 
     def park(self, parked: Parked) -> None:
         """Write the marker."""
         write_durably(self.folder / PARKED, json.dumps(asdict(parked), indent=1).encode())
 
     def unpark(self) -> None:
-        """Remove the marker."""
-        (self.folder / PARKED).unlink(missing_ok=True)
+        """Remove the marker; SettingsError when it stays."""
+        path = self.folder / PARKED
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise unusable(path, error) from None
 
     def delta_path(self, lease: str) -> Path:
         """Where the trainer writes the delta of a lease. A lease may hold what Windows refuses in a file name."""
@@ -107,25 +169,28 @@ class Slot:
         write_durably(self._meta_path(delta.ref.lease), json.dumps(fields).encode())
 
     def forget(self, lease: str) -> None:
-        """Remove a delta, the note first: a file without a note is swept at the next start."""
-        self._meta_path(lease).unlink(missing_ok=True)
-        self.delta_path(lease).unlink(missing_ok=True)
+        """Remove a delta, the note first: a file without a note is swept at the next start. What stays does no harm."""
+        for path in (self._meta_path(lease), self.delta_path(lease)):
+            if not remove(path):
+                self._warn(f"{path} cannot be removed; it stays for the next start")
 
-    def held(self) -> Iterator[Delta]:
-        """The deltas that an earlier agent held, and sweeps what is no whole delta."""
-        for path in sorted(self.folder.glob(f"{DELTA_PREFIX}*.json")):
-            with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-                fields = json.loads(path.read_text())
-                ref = TaskRef.model_validate(fields.pop("ref"))
-                delta = Delta(ref=ref, **(fields | {"accepted_session": 0}))
-                if file_digest(self.delta_path(ref.lease)) == delta.digest:
-                    yield delta
-                    continue
-            path.unlink(missing_ok=True)
-        noted = {path.stem for path in self.folder.glob(f"{DELTA_PREFIX}*.json")}
+    def held(self) -> list[Delta]:
+        """The deltas that an earlier agent held; what is surely damaged is dropped, what cannot be read now stays."""
+        found: list[Delta] = []
+        for note in sorted(self.folder.glob(f"{DELTA_PREFIX}*.json")):
+            try:
+                found.append(self._held(note))
+            except OSError as error:
+                name = error.filename or note
+                self._warn(f"{name} cannot be read ({error.strerror or error}); it stays for the next start")
+            except ValueError as error:
+                self._warn(f"{note} is damaged ({first_words(error)}) and dropped; its shard comes again")
+                remove(note)
+        noted = {note.stem for note in self.folder.glob(f"{DELTA_PREFIX}*.json")}
         for path in sorted(self.folder.glob(f"{DELTA_PREFIX}*.f32")):
             if path.stem not in noted:
-                path.unlink(missing_ok=True)
+                remove(path)
+        return found
 
     def prepare_anchor(self, total_bytes: int) -> None:
         """Make the anchor file this long."""
@@ -142,20 +207,58 @@ class Slot:
         """xxh3-128 of the anchor file; empty without one."""
         return file_digest(self.anchor_path)
 
+    def known_anchor(self) -> str:
+        """As `anchor_digest`, at the start: an anchor that cannot be read is none."""
+        try:
+            return self.anchor_digest()
+        except OSError as error:
+            self._warn(f"{self.anchor_path} cannot be read ({error.strerror or error}); it is downloaded again")
+            return ""
+
+    def check(self, free_bytes: int) -> None:
+        """OSError unless the slot can be written, with this much space; the anchor, which is written over, counts."""
+        if self.anchor_path.exists():
+            with self.anchor_path.open("r+b"):
+                pass
+        check_disk(self.folder, free_bytes - allocated_bytes(self.anchor_path))
+
     def _meta_path(self, lease: str) -> Path:
         return self.delta_path(lease).with_suffix(".json")
 
-    def _read(self, name: str) -> dict[str, Any] | None:
+    def _held(self, note: Path) -> Delta:
+        """The delta of a note; ValueError when note or delta is damaged, OSError when either cannot be read."""
+        delta = _DELTA.validate_json(note.read_bytes())
+        delta.accepted_session = 0
+        if file_digest(self.delta_path(delta.ref.lease)) != delta.digest:
+            raise ValueError("the delta has another digest")
+        return delta
+
+    def _read(self, name: str) -> bytes | None:
         path = self.folder / name
         try:
-            found = json.loads(path.read_text())
+            return path.read_bytes()
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
-            raise SettingsError(f"{path} cannot be read ({error}); remove it and join this PC again") from None
-        if not isinstance(found, dict):
-            raise SettingsError(f"{path} does not hold an object; remove it and join this PC again")
-        return found
+        except OSError as error:
+            raise unusable(path, error) from None
+
+    def _set_aside(self, name: str, error: ValueError, then: str) -> None:
+        """A damaged file must not be in the way, and a person may want to look at it."""
+        path = self.folder / name
+        aside = path.with_name(f"{name}{DAMAGED_SUFFIX}")
+        with contextlib.suppress(OSError):
+            path.replace(aside)
+        self._warn(f"{path} is damaged ({first_words(error)}) and set aside as {aside.name}; {then}")
+
+
+def first_words(error: ValueError) -> str:
+    """What is wrong, in one line and without what the file holds, which may be secret."""
+    return str(error.errors()[0]["msg"]) if isinstance(error, ValidationError) else str(error)
+
+
+def unusable(path: Path, error: OSError) -> SettingsError:
+    """A file of the slot without which nothing works."""
+    return SettingsError(disk_text(path, error), code="DATA_DIR_UNUSABLE")
 
 
 def file_digest(path: Path) -> str:
@@ -171,22 +274,22 @@ def file_digest(path: Path) -> str:
 
 
 def read_chunk(path: Path, index: int, chunk_bytes: int) -> bytes:
-    """Chunk `index` of a file; OSError when there is none."""
+    """Chunk `index` of a file; EOFError when there is none."""
     with path.open("rb") as file:
         file.seek(index * chunk_bytes)
         payload = file.read(chunk_bytes)
     if not payload:
-        raise OSError(f"{path.name} has no chunk {index} of {chunk_bytes} bytes")
+        raise EOFError(f"{path.name} has no chunk {index} of {chunk_bytes} bytes")
     return payload
 
 
-def take_slot(data: Path) -> Slot:
+def take_slot(data: Path, warn: Callable[[str], None]) -> Slot:
     """The first free slot of the data folder, locked for this process; SettingsError when there is none."""
     make_folder(data)
     for number in range(SLOTS_MAX):
         folder = make_folder(data / f"slot-{number}")
-        lock = FolderLock(folder)
+        lock = FolderLock(folder, "MAHE_WORKER_DATA")
         if lock.acquire():
             sync_folder(data)
-            return Slot(folder, lock)
+            return Slot(folder, lock, warn)
     raise SettingsError(f"all {SLOTS_MAX} slots of {data} are in use; stop a worker, or give another MAHE_WORKER_DATA")

@@ -4,7 +4,7 @@ JSON lines both ways over its standard input and output; parameters by files of 
 It ends at once when the agent does: the thread that reads the agent's lines ends the process at the end of its input.
 
     agent -> trainer   {"t": "train", "lease", "anchor": path, "delta": path, "task": TASK}   {"t": "cancel", "lease"}
-    trainer -> agent   ready, progress, done, failed: each an event of the core by name and field
+    trainer -> agent   ready, progress, done, stopped, failed, unwritten: each an event of the core, by its fields
 """
 
 import json
@@ -20,15 +20,17 @@ import numpy as np
 
 from services.common.errors import DatasetError, MaheError
 from services.common.host.children import lines_from_parent, tell_parent
-from services.common.host.files import sync_folder
+from services.common.host.files import remove, sync_folder
 from services.common.host.machine import NICE_TRAINER, give_way
 from services.common.learning import datasets
 from services.common.learning.inner import InnerOptimizer, build_inner
 from services.common.learning.local_steps import Cancelled, LocalResult, LocalTask, run_local_steps
 from services.common.learning.models import Model, build_model
+from services.common.learning.optimizer_state import State
 from services.common.learning.parameters import Floats, digest
 from services.common.protocol.messages import Task
 from services.worker.shell.benchmark import measure
+from services.worker.shell.disk import disk_text
 from services.worker.shell.numbers import finite_or_none
 
 PROGRESS_EVERY_S = 0.2
@@ -64,23 +66,37 @@ class Trainer:
         self._datasets: dict[str, datasets.Dataset] = {}
         self._model: tuple[str, Model] | None = None
         self._optimizer: tuple[str, InnerOptimizer] | None = None
+        self._before: State | None = None  # of the optimizer, before the task in hand
 
-    def train(self, task: Task, anchor_path: Path, delta_path: Path) -> dict[str, Any] | None:
-        """The line to answer with; None when the task was cancelled. The delta is durable when this returns."""
-        lease = task.ref.lease
-        started = time.monotonic()
+    def train(self, task: Task, anchor_path: Path, delta_path: Path) -> dict[str, Any]:
+        """The line to answer with. When it is `done`, the delta is durable; else the attempt leaves no trace."""
+        self._before = None
+        answer: dict[str, Any]
         try:
-            result = self._run(task, read_parameters(anchor_path))
-            write_parameters(delta_path, result.delta)
+            return self._attempt(task, anchor_path, delta_path)
         except Cancelled:
-            return None
+            answer = {"t": "stopped"}
         except MaheError as error:
-            return {"t": "failed", "lease": lease, "reason": error.sentence}
-        except (MemoryError, OSError) as error:
-            return {"t": "failed", "lease": lease, "reason": f"{type(error).__name__}: {error}"}
+            answer = {"t": "failed", "reason": error.sentence}
+        except MemoryError as error:
+            answer = {"t": "failed", "reason": f"this PC ran out of memory ({error}); close some programs"}
+        except OSError as error:
+            remove(delta_path)
+            answer = {"t": "unwritten", "text": disk_text(delta_path, error)}
+        self._undo()
+        return answer | {"lease": task.ref.lease}
+
+    def _attempt(self, task: Task, anchor_path: Path, delta_path: Path) -> dict[str, Any]:
+        started = time.monotonic()
+        result = self._run(task, read_parameters(anchor_path))
+        write_parameters(delta_path, result.delta)
+        if self._is_finite(result):
+            self._before = None
+        else:
+            self._undo()  # the master refuses it; what comes next must not begin with its numbers
         return {
             "t": "done",
-            "lease": lease,
+            "lease": task.ref.lease,
             "delta_bytes": result.delta.nbytes,
             "digest": digest(result.delta),
             "samples": result.samples,
@@ -110,14 +126,29 @@ class Trainer:
             delta_scale=task.delta_scale,
         )
         optimizer = self._build_optimizer(task, model)
+        self._before = optimizer.state()
         return run_local_steps(model, optimizer, anchor, dataset, local, Reporter(task, self._cancellations).on_step)
+
+    def _is_finite(self, result: LocalResult) -> bool:
+        """Whether the delta and the state of the optimizer are numbers: one may be without the other."""
+        state = self._optimizer[1].state().values() if self._optimizer is not None else ()
+        return all(bool(np.isfinite(array).all()) for array in (result.delta, *state))
+
+    def _undo(self) -> None:
+        """As if the task in hand had never been: its steps are part of no version."""
+        if self._before is not None and self._optimizer is not None:
+            self._optimizer[1].load(self._before)
+        self._before = None
 
     def _dataset(self, descriptor: dict[str, Any]) -> datasets.Dataset:
         key = json.dumps(descriptor, sort_keys=True)
         if key not in self._datasets:
             if len(self._datasets) >= DATASETS_CACHED:
                 self._datasets.pop(next(iter(self._datasets)))
-            self._datasets[key] = datasets.load(descriptor)
+            try:
+                self._datasets[key] = datasets.load(descriptor)
+            except OSError as error:
+                raise DatasetError(f"the data set cannot be read ({error}); install MAHE again") from None
         return self._datasets[key]
 
     def _build_model(self, task: Task, dataset: datasets.Dataset) -> Model:
@@ -202,9 +233,7 @@ def main() -> None:
     while True:
         line = lines.get()
         task = Task.model_validate_json(line["task"])
-        answer = trainer.train(task, Path(line["anchor"]), Path(line["delta"]))
-        if answer is not None:
-            tell_parent(answer)
+        tell_parent(trainer.train(task, Path(line["anchor"]), Path(line["delta"])))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The trainer process as the agent holds it: started, told, ended; its lines come to the agent's poller as events."""
 
+import json
 import os
 import threading
 from collections.abc import Mapping
@@ -7,10 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import zmq
+from pydantic import TypeAdapter, ValidationError
 
 from services.common.host.children import Child
+from services.common.host.logs import Log
 from services.common.protocol.messages import Task
-from services.worker.core.events import TrainerDone, TrainerExited, TrainerFailed, TrainerProgress, TrainerReady
+from services.worker.core.events import (
+    StorageFailed,
+    TrainerDone,
+    TrainerExited,
+    TrainerFailed,
+    TrainerProgress,
+    TrainerReady,
+    TrainerStopped,
+)
 
 MODULE = "services.worker.shell.trainer"
 WAKE_ENDPOINT = "inproc://trainer-lines"
@@ -19,13 +30,18 @@ THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"
 SECRET_VARIABLES = ("MAHE_JOIN", "MAHE_WORKER_JOIN")
 SCORE_VARIABLE = "MAHE_TRAINER_SCORE"
 SIGKILL_CODE = -9
+CHATTER_LENGTH_MAX = 200
 
-TrainerEvent = TrainerReady | TrainerProgress | TrainerDone | TrainerFailed | TrainerExited
-_EVENTS: dict[str, type[TrainerEvent]] = {
-    "ready": TrainerReady,
-    "progress": TrainerProgress,
-    "done": TrainerDone,
-    "failed": TrainerFailed,
+TrainerEvent = (
+    TrainerReady | TrainerProgress | TrainerDone | TrainerStopped | TrainerFailed | TrainerExited | StorageFailed
+)
+_EVENTS: dict[str, TypeAdapter[TrainerEvent]] = {
+    "ready": TypeAdapter(TrainerReady),
+    "progress": TypeAdapter(TrainerProgress),
+    "done": TypeAdapter(TrainerDone),
+    "stopped": TypeAdapter(TrainerStopped),
+    "failed": TypeAdapter(TrainerFailed),
+    "unwritten": TypeAdapter(StorageFailed),
 }
 
 
@@ -46,11 +62,26 @@ def exit_reason(code: int) -> str:
     return f"the trainer ended by itself ({how}); its last words are above"
 
 
+def read_line(line: bytes) -> TrainerEvent | None:
+    """A line of the trainer as an event; None for what is none, with a missing or ill-typed field for example."""
+    fields = json.loads(line)  # `_on_line` wrote it
+    kind = fields.get("t")
+    if kind == "exit" and isinstance(fields.get("code"), int):
+        return TrainerExited(exit_reason(fields["code"]))
+    if not isinstance(kind, str) or kind not in _EVENTS:
+        return None
+    try:
+        return _EVENTS[kind].validate_json(line, strict=True)
+    except ValidationError:
+        return None
+
+
 class TrainerChild:
     """At most one trainer. Lines of a trainer that was ended on purpose are not heard any more."""
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], threads: int, score: float) -> None:
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], threads: int, score: float, log: Log) -> None:
         self._context = context
+        self._log = log
         self._env = trainer_environment(os.environ, threads, score)
         self._child: Child | None = None
         self._local = threading.local()
@@ -63,10 +94,15 @@ class TrainerChild:
         """Process id of the trainer, while there is one."""
         return self._child.pid if self._child is not None else None
 
-    def start(self) -> None:
-        """Start one; the old one, if any, is reaped."""
+    def start(self) -> TrainerExited | None:
+        """Start one; the old one, if any, is reaped. What it says when that cannot be done is as if it had ended."""
         self.stop()
-        self._child = Child(MODULE, self._env, self._on_line)
+        try:
+            self._child = Child(MODULE, self._env, self._on_line, self._log)
+        except (OSError, RuntimeError) as error:  # no process, file or memory left; RuntimeError: no thread
+            text = f"the trainer could not be started ({error}); close some programs or restart this PC"
+            return TrainerExited(text)
+        return None
 
     def stop(self) -> None:
         """End it at once and reap it."""
@@ -86,21 +122,21 @@ class TrainerChild:
         self._send({"t": "cancel", "lease": lease})
 
     def receive(self) -> TrainerEvent | None:
-        """The next line as an event; None when there is none."""
-        try:
-            line = self.lines.recv_json(zmq.DONTWAIT)
-        except zmq.Again:
-            return None
-        assert isinstance(line, dict)
-        kind = line.pop("t")
-        if kind == "exit":
-            return TrainerExited(exit_reason(line["code"]))
-        return _EVENTS[kind](**line)
+        """The next line as an event; None when there is none. What a library of the trainer prints is only logged."""
+        while self.lines.poll(0):
+            line = self.lines.recv()
+            event = read_line(line)
+            if event is not None:
+                return event
+            self._log("TRAINER", f"said: {line.decode(errors='replace')[:CHATTER_LENGTH_MAX]}")
+        return None
 
     def close(self) -> None:
         """End the trainer and close the socket."""
-        self.stop()
-        self.lines.close()
+        try:
+            self.stop()
+        finally:
+            self.lines.close()
 
     def _send(self, line: dict[str, Any]) -> None:
         if self._child is not None:
@@ -113,9 +149,10 @@ class TrainerChild:
             socket = self._local.socket = self._context.socket(zmq.PUSH)
             socket.setsockopt(zmq.LINGER, 1000)
             socket.connect(WAKE_ENDPOINT)
-        socket.send_json(line)
-        if line["t"] == "exit":
+        socket.send(json.dumps(line).encode())
+        if line.get("t") == "exit":
             socket.close()
+            self._local.socket = None
 
     def _drop_lines(self) -> None:
         while self.lines.poll(0):

@@ -3,17 +3,24 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import SecretStr
 
+from services.common.host.logs import Log
 from services.common.learning.datasets import describe
 from services.common.learning.models import build_model
 from services.common.learning.parameters import Floats, digest
 from services.common.protocol.messages import Task, TaskRef
+from services.worker.settings import WorkerSettings
+from services.worker.shell.agent import Agent
+from services.worker.shell.slot import take_slot
+from services.worker.shell.startup import build
 from services.worker.tests.scripted_master import ScriptedMaster, scripted_master
 
 ROOT = Path(__file__).parents[3]
@@ -89,6 +96,32 @@ def start_worker(tmp_path: Path) -> Iterator[StartWorker]:
     for worker in started:
         if worker.process.poll() is None:
             worker.kill()
+
+
+StartAgent = Callable[[ScriptedMaster], Agent]
+
+
+@pytest.fixture
+def start_agent(tmp_path: Path) -> Iterator[StartAgent]:
+    """Starts an agent in a thread of this process, with a real trainer; its slot is `slot-0` of the test's folder."""
+    agents: list[tuple[Agent, threading.Thread]] = []
+    log = Log("worker")
+    slot = take_slot(tmp_path, lambda text: log("WARN", text))
+
+    def start(master: ScriptedMaster) -> Agent:
+        settings = WorkerSettings(data=tmp_path, join=SecretStr(master.join_string()), name="pc", threads=1, score=1000)
+        agent = build(settings, slot, log, lambda: False)
+        assert agent is not None
+        thread = threading.Thread(target=agent.run, name="agent")
+        agents.append((agent, thread))
+        thread.start()
+        return agent
+
+    yield start
+    for agent, thread in agents:
+        agent.stop("the test is over")
+        thread.join()
+    slot.release()
 
 
 class Job:

@@ -63,6 +63,7 @@ def test_without_a_handshake_the_endpoints_are_tried_in_turn() -> None:
 def test_that_nothing_answers_is_said_after_a_while_and_once_a_minute() -> None:
     worker = Driver()
     worker(e.Start())
+    worker(e.TrainerReady(1.0))
     assert said(worker(e.LinkFailed(e.Fault.NO_ANSWER))) == ""
     lines = said(worker.wait(59_000)).splitlines()
     assert lines == ["nothing answers at tcp://a:1; is the master running, is the port open?"]

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from services.common.protocol import messages
 from services.worker.core import commands as c
 from services.worker.core import events as e
+from services.worker.core.state import Timer
 from services.worker.tests.driver import BAD, GOOD, Driver, done, has, ref, task
 
 ROUNDS = st.integers(0, 2)
@@ -49,8 +50,11 @@ def of_this_pc() -> st.SearchStrategy[e.Event]:
     return st.one_of(
         st.sampled_from([e.LinkUp(), e.LinkDown(), e.TrainerReady(1.0), e.TrainerExited("gone")]),
         st.builds(e.LinkFailed, st.sampled_from(list(e.Fault))),
-        st.sampled_from([e.AnchorChecked(GOOD), e.AnchorChecked(BAD), e.StorageFailed("full")]),
+        st.sampled_from([e.AnchorChecked(GOOD), e.AnchorChecked(BAD), e.StorageFailed("full"), e.StorageWorks()]),
         st.builds(done, refs),
+        st.builds(lambda of: e.StorageFailed("full", of.lease), refs),
+        st.builds(lambda of: e.DeltaUnreadable(of.lease, "busy", passing=True), refs),
+        st.builds(lambda of: e.TrainerStopped(of.lease), refs),
         st.builds(lambda of: e.TrainerFailed(of.lease, "why"), refs),
         st.builds(lambda of: e.TrainerProgress(of.lease, 1, 7, None, 8), refs),
     )
@@ -67,8 +71,10 @@ STEPS = st.lists(
 def test_no_order_of_events_breaks_it_or_loses_a_delta(steps: list[object]) -> None:
     worker = Driver()
     worker.join()
+    state = worker.session._state
     for step in steps:
         before = worker.session.held
+        given = state.given
         match step:
             case (int(version), int(term), int(index)):
                 commands = worker.chunk(index, term=term, version=version)
@@ -79,8 +85,14 @@ def test_no_order_of_events_breaks_it_or_loses_a_delta(steps: list[object]) -> N
             case _:
                 commands = worker(step)  # type: ignore[arg-type]
         gone = [delta for delta in before if delta not in worker.session.held]
-        given_up = isinstance(step, e.Received) and isinstance(step.message, GIVES_UP)
+        given_up = isinstance(step, e.DeltaUnreadable) or (
+            isinstance(step, e.Received) and isinstance(step.message, GIVES_UP)
+        )
         assert not gone or given_up
+        assert (Timer.STEP in state.timers) == (state.given is not None)
+        assert not has(commands, c.Train) or state.given not in (None, given)
+        waits = worker.session.state == "training" and (state.given is None or state.given is not state.task)
+        assert not waits or Timer.TRAINER_FREE in state.timers
         assert not has(commands, c.Exit)
         assert worker.session.state in STATES
         if has(commands, c.Train):

@@ -3,7 +3,7 @@
 import os
 import queue
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from services.common.learning.inner import build_inner
 from services.common.learning.local_steps import LocalTask, run_local_steps
 from services.common.learning.parameters import digest
 from services.common.protocol.messages import Task
+from services.worker.shell import trainer as trainer_module
 from services.worker.shell.benchmark import measure
 from services.worker.shell.trainer_child import MODULE, exit_reason, trainer_environment
 from services.worker.tests.conftest import Job
@@ -81,6 +82,7 @@ def test_cancel_stops_it_within_a_step_and_it_goes_on_with_the_next(trainer: Tra
     trainer.expect("progress")
     trainer.child.send({"t": "cancel", "lease": "lease-0"})
     trainer.give(job.task(lease="lease-1"), job.anchor_bytes)
+    assert trainer.expect("stopped")["lease"] == "lease-0"
     assert trainer.expect("done")["lease"] == "lease-1"
 
 
@@ -104,6 +106,85 @@ def test_numbers_that_explode_are_reported_as_no_number(trainer: Trainer) -> Non
     job.anchor[0] = np.inf
     trainer.give(job.task(), job.anchor_bytes)
     assert trainer.expect("done")["loss"] is None
+
+
+ADAMW = {"name": "adamw", "lr": 0.01}
+
+
+class Here:
+    """The trainer's work in this process, and its folder."""
+
+    def __init__(self, folder: Path, job: Job) -> None:
+        self.job = job
+        self.anchor, self.delta = folder / "anchor", folder / "delta"
+        self.cancellations = trainer_module.Cancellations()
+        self.trainer = trainer_module.Trainer(self.cancellations)
+
+    def train(self, *, anchor: bytes = b"", to: Path | None = None, **changes: Any) -> dict[str, Any]:
+        """One task; the answer."""
+        self.anchor.write_bytes(anchor or self.job.anchor_bytes)
+        task = self.job.task()
+        if anchor:
+            changes["anchor_digest"] = digest(np.frombuffer(anchor, "<f4"))
+        return self.trainer.train(task.model_copy(update=changes), self.anchor, to or self.delta)
+
+
+def cancelled(here: Here) -> str:
+    """A task that is stopped after its first step."""
+    here.cancellations.add("lease-0")
+    kind: str = here.train()["t"]
+    here.cancellations.discard("lease-0")
+    return kind
+
+
+def exploded(here: Here) -> str:
+    """A task whose numbers are not finite."""
+    anchor = here.job.anchor.copy()
+    anchor[0] = np.inf
+    kind: str = here.train(anchor=anchor.tobytes())["t"]
+    return kind
+
+
+def overflown(here: Here) -> str:
+    """A task whose delta is finite, but not the squares of its gradients, which AdamW keeps."""
+    kind: str = here.train(anchor=(here.job.anchor * np.float32(1e10)).tobytes())["t"]
+    return kind
+
+
+def unwritten(here: Here) -> str:
+    """A task whose delta cannot be written."""
+    kind: str = here.train(to=here.delta / "nowhere")["t"]
+    return kind
+
+
+@pytest.mark.parametrize(
+    "inner, attempt, kind",
+    [
+        (MOMENTUM, cancelled, "stopped"),
+        (MOMENTUM, exploded, "done"),
+        (MOMENTUM, unwritten, "unwritten"),
+        (ADAMW, cancelled, "stopped"),
+        (ADAMW, overflown, "done"),
+    ],
+)
+def test_an_attempt_that_does_not_count_leaves_no_trace_in_the_inner_optimizer(
+    inner: dict[str, Any], attempt: Callable[[Here], str], kind: str, tmp_path: Path
+) -> None:
+    here, fresh = Here(tmp_path, Job(inner)), Here(tmp_path, Job(inner))
+    assert attempt(here) == kind
+    found, expected = here.train(), fresh.train()
+    assert found["digest"] == expected["digest"]
+    assert here.train()["digest"] == fresh.train()["digest"] != expected["digest"]
+
+
+def test_a_folder_that_cannot_be_used_is_said_apart_from_a_task_that_cannot_be_done(tmp_path: Path) -> None:
+    here = Here(tmp_path, Job())
+    answer = here.train(to=tmp_path)
+    assert (answer["t"], answer["lease"]) == ("unwritten", "lease-0")
+    assert str(tmp_path) in answer["text"]
+    here.anchor = tmp_path / "nowhere" / "anchor"
+    answer = here.trainer.train(here.job.task(), here.anchor, here.delta)
+    assert answer["t"] == "unwritten"
 
 
 def test_the_end_of_its_input_ends_it_in_the_middle_of_training(tmp_path: Path) -> None:

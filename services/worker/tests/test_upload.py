@@ -149,6 +149,36 @@ def test_a_delta_is_not_offered_without_a_session_and_again_in_the_next() -> Non
     assert sent(worker.welcome()) == ["DeltaBegin"]
 
 
+def test_a_delta_that_is_told_to_wait_is_offered_as_long_as_it_takes() -> None:
+    worker = uploading()
+    for _ in range(100):
+        assert "TaskRefuse" not in sent(worker.wait(8_000, keep=True))
+        worker.credit(wait_ms=2_000)
+    assert worker.credit(0, 1) == [c.SendChunks(1, ref(), (0, 1), CHUNK_BYTES)]
+    assert [one.ref for one in worker.session.held] == [ref()]
+
+
+def test_a_delta_that_cannot_be_read_for_now_is_offered_again_and_given_up_after_a_minute() -> None:
+    worker = uploading()
+    busy = e.DeltaUnreadable(ref().lease, "too many open files", passing=True)
+    for attempt in range(6):
+        commands = worker(busy)
+        assert said(commands) == ("" if attempt else "round 0 shard 0 of run run-1: too many open files; trying again")
+        assert sent(worker.wait(10_000, keep=True)) == ["DeltaBegin"]
+    commands = worker(busy)
+    refused = message(commands, messages.TaskRefuse)
+    assert (refused.reason, refused.busy) == ("too many open files", True)
+    assert has(commands, c.ForgetDelta)
+
+
+def test_hello_names_as_many_deltas_as_it_can() -> None:
+    worker = Driver(held=tuple(delta(ref(number)) for number in range(12)))
+    worker(e.Start())
+    worker(e.TrainerReady(1.0))
+    hello = message(worker(e.LinkUp()), messages.Hello)
+    assert [one.ref.round for one in hello.holding] == list(range(4, 12))
+
+
 def test_a_delta_whose_file_is_gone_is_handed_back() -> None:
     worker = uploading()
     commands = worker(e.DeltaUnreadable(ref().lease, "no such file"))

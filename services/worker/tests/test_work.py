@@ -69,6 +69,56 @@ def test_no_place_for_the_download_waits_as_long_as_told() -> None:
     assert sent(worker.wait(1_500, keep=True)) == ["Pull"]
 
 
+def test_a_download_that_is_told_to_wait_is_never_handed_back() -> None:
+    worker = Driver()
+    worker.join()
+    worker(task())
+    commands: list[c.Command] = []
+    for _ in range(100):
+        commands += worker.wait(2_000, keep=True)
+        commands += worker.credit(wait_ms=2_000)
+    assert sent(commands) == []
+    assert said(commands).splitlines()[0] == "round 0 shard 0 of run run-1: the master serves others first; waiting"
+    assert len(said(commands).splitlines()) == 4  # once a minute
+    assert worker.session.state == "pulling"
+    assert has(worker.chunk(0), c.StoreChunk)
+
+
+def test_each_word_to_wait_starts_the_silence_anew() -> None:
+    worker = Driver()
+    worker.join()
+    worker(task())
+    for _ in range(3):
+        assert "TaskRefuse" not in sent(worker.wait(60_000, keep=True))
+        worker.credit(wait_ms=1)
+    assert sent(worker.wait(4_500, keep=True)) == []
+    assert sent(worker.wait(500, keep=True)) == ["Pull"]
+    assert "sent no chunk" in message(worker.wait(70_000, keep=True), messages.TaskRefuse).reason
+
+
+def test_a_word_to_wait_counts_by_run_and_version_whatever_the_lease_is() -> None:
+    worker = Driver()
+    worker.join()
+    worker(task())
+    for _ in range(5):
+        worker.wait(30_000, keep=True)
+        worker.credit(of=ref(lease="another"), wait_ms=2_000)
+    assert worker.session.state == "pulling"
+    worker.wait(60_000, keep=True)
+    worker.credit(of=ref(3), wait_ms=2_000)
+    assert "TaskRefuse" in sent(worker.wait(20_000, keep=True))
+
+
+def test_the_wait_of_a_held_delta_is_not_one_of_the_download() -> None:
+    worker = Driver(held=(delta(ref(lease="old")),))
+    worker.join()
+    worker(task())
+    for _ in range(6):
+        worker.wait(5_000, keep=True)
+        worker.credit(of=ref(lease="old"), wait_ms=60_000)
+    assert "TaskRefuse" in sent(worker.wait(45_000, keep=True))
+
+
 def test_a_wrong_digest_is_pulled_again_three_times_in_all() -> None:
     worker = Driver()
     worker.join()
@@ -141,14 +191,17 @@ def test_any_other_task_is_handed_back_while_busy(other: messages.TaskRef) -> No
     worker.train()
     refused = message(worker(task(other)), messages.TaskRefuse)
     assert (refused.ref, refused.reason) == (other, "busy with round 0 shard 0 of run run-1")
+    assert refused.busy
     assert worker.session.state == "training"
 
 
-def test_a_task_that_does_not_fit_into_memory_is_handed_back() -> None:
+@pytest.mark.parametrize("inner, mib", [({"name": "sgd"}, 22), ({"name": "momentum"}, 22), ({"name": "adamw"}, 38)])
+def test_a_task_that_does_not_fit_into_memory_is_handed_back(inner: dict[str, str], mib: int) -> None:
     worker = Driver(memory_mib=1)
     worker.join()
-    refused = message(worker(task(n_parameters=1_000_000)), messages.TaskRefuse)
-    assert refused.reason == "1000000 parameters need 22 MiB of memory, this PC has 1"
+    refused = message(worker(task(n_parameters=1_000_000, inner=inner)), messages.TaskRefuse)
+    assert refused.reason == f"1000000 parameters need {mib} MiB of memory, this PC has 1"
+    assert not refused.busy
 
 
 def test_too_many_held_deltas_are_a_reason_too() -> None:
@@ -204,7 +257,8 @@ def test_the_death_of_the_trainer_hands_the_task_back_and_starts_it_again() -> N
     worker.join()
     worker.train()
     commands = worker(e.TrainerExited("the trainer was killed"))
-    assert message(commands, messages.TaskRefuse).reason == "the trainer was killed"
+    refused = message(commands, messages.TaskRefuse)
+    assert (refused.reason, refused.busy) == ("the trainer was killed; starting it again in 1 s", False)
     assert has(worker.wait(1_000, keep=True), c.StartTrainer)
     worker(e.TrainerReady(50.0))
     assert has(worker(task(ref(1), anchor_digest=GOOD)), c.Train)
@@ -219,7 +273,7 @@ def test_a_task_waits_for_a_trainer_that_starts() -> None:
     worker(e.TrainerExited("gone"))
     worker(task(ref(1)))
     commands = worker.wait(61_000, keep=True)
-    assert "did not start" in message(commands, messages.TaskRefuse).reason
+    assert message(commands, messages.TaskRefuse).reason == "the trainer was not free for it in 60 s"
 
 
 def test_a_trainer_that_dies_three_times_in_a_row_pauses_the_worker() -> None:
@@ -247,7 +301,7 @@ def test_a_trainer_that_dies_three_times_in_a_row_pauses_the_worker() -> None:
     "event, reason",
     [
         (e.TrainerFailed(ref().lease, "unknown data set"), "unknown data set"),
-        (e.StorageFailed("the disk is full"), "the disk is full"),
+        (e.StorageFailed("the disk is full", ref().lease), "the disk is full"),
         (e.TrainerDone(ref().lease, 8, BAD, 1, 1, 1, None, 1), "the delta has 8 bytes"),
     ],
 )

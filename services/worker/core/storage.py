@@ -1,0 +1,52 @@
+"""A full or broken disk: this worker says so, takes no work, and looks later and later whether the disk works again."""
+
+from services.common.protocol.messages import Drain
+from services.worker.core import limits, training, work
+from services.worker.core.commands import CheckStorage, Command, Say, Send
+from services.worker.core.events import StorageFailed, StorageWorks
+from services.worker.core.state import BYTES_PER_PARAMETER, State, Timer, Work
+
+FILES_PER_TASK = 2  # anchor and delta
+
+
+def on_storage_failed(state: State, event: StorageFailed, now_ms: int) -> list[Command]:
+    """Pause, and hand the task back whose file it was. DRAIN goes first, so that no other task comes in between."""
+    task = state.task
+    if event.lease:
+        training.over(state, event.lease)
+    if task is not None:
+        state.storage_needed_bytes = FILES_PER_TASK * BYTES_PER_PARAMETER * task.n_parameters
+    commands = pause(state, event.text, now_ms)
+    if task is not None and (event.lease == task.ref.lease or (not event.lease and state.work is Work.PULLING)):
+        state.anchor_digest = ""  # its file may be what failed
+        return commands + work.give_back(state, event.text, now_ms, busy=True)
+    return commands + training.give_next(state, now_ms)
+
+
+def pause(state: State, reason: str, now_ms: int) -> list[Command]:
+    """Take no tasks; look again after a wait that doubles with each failure."""
+    if state.storage_paused and Timer.STORAGE in state.timers:
+        return []  # the same trouble: one look is due already
+    state.storage_failures += 1
+    doublings = min(state.storage_failures - 1, 16)
+    wait_ms = min(limits.STORAGE_RETRY_MAX_MS, limits.STORAGE_RETRY_BASE_MS * 2**doublings)
+    state.arm(Timer.STORAGE, now_ms + wait_ms)
+    is_news = reason != state.storage_paused
+    state.storage_paused = reason
+    drain = [Send(Drain(term=state.term, reason=state.paused))] if is_news and state.joined() else []
+    return [Say("WARN", f"{reason}; trying again in {wait_ms // 1000} s"), *drain]
+
+
+def on_storage_timer(state: State, now_ms: int) -> list[Command]:
+    """The wait is over."""
+    del now_ms
+    return [CheckStorage(state.storage_needed_bytes)]
+
+
+def on_storage_works(state: State, event: StorageWorks, now_ms: int) -> list[Command]:
+    """Take tasks again; the next HEARTBEAT tells the master."""
+    del event, now_ms
+    if not state.storage_paused:
+        return []
+    state.storage_paused = ""
+    return [Say("TASK", "the disk works again; this PC takes tasks")]
