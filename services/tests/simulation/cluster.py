@@ -5,10 +5,12 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from services.common.errors import MaheError
+from services.common.protocol import control
 from services.common.protocol.messages import RunSpec
 from services.master.core.state import Link, RunPhase
 from services.master.shell.store import Store
@@ -68,7 +70,7 @@ class Cluster:
         chance = self.world.chance
         self.slots = {f"w{at:04}": Slot(f"w{at:04}", f"key-of-w{at:04}") for at in range(plan.workers)}
         self.troubles = {name: Trouble() for name in self.slots}
-        self.paces = {name: Pace(chance.choice([20.0, 60.0, 100.0, 100.0, 300.0])) for name in self.slots}
+        self.paces = {name: Pace(chance.choice([2.0, 5.0, 5.0, 10.0])) for name in self.slots}
         store = Store(self.folder)
         for name, slot in self.slots.items():
             store.enrol(f"w-{name}", name, slot.key, 0)
@@ -79,7 +81,7 @@ class Cluster:
         try:
             self.start_master()
             for name in self.slots:
-                self.world.after(self.world.chance.randint(0, 5_000), lambda name=name: self.start_worker(name))  # type: ignore[misc]
+                self.world.after(self.world.chance.randint(0, 5_000), partial(self.start_worker, name))
             self.world.after(KEEPER_MS, self._keep)
             if self.plan.faults:
                 self.world.after(10_000, self._trouble)
@@ -153,6 +155,10 @@ class Cluster:
         run = self.master.coordinator.state.run if self.master is not None and not self.master.asleep else None
         return run is not None and self.master is not None and self.master.ask(command(run.id)) == "OK"
 
+    def resume(self) -> None:
+        """Go on with the run."""
+        self.ask(lambda run: control.ResumeRun(run=run))
+
     def _new_worker(self, slot: Slot) -> Worker:
         name = slot.name
         return Worker(self.world, self.network, slot, self.troubles[name], self.paces[name], self.oracle.trained)
@@ -178,16 +184,11 @@ class Cluster:
                 if run is None or run.version < self.plan.rounds:
                     master.create(self._spec())
             elif run.phase is RunPhase.FAILED and not self.disk.full:
-                self._take_up(run.prepared)
+                if run.prepared:
+                    self.resume()
+                else:
+                    master.create(self._spec())
         self.world.after(KEEPER_MS, self._keep)
-
-    def _take_up(self, prepared: bool) -> None:
-        from services.common.protocol import control
-
-        if prepared:
-            self.ask(lambda run: control.ResumeRun(run=run))
-        elif self.master is not None:
-            self.master.create(self._spec())
 
     def _spec(self) -> RunSpec:
         return RunSpec(
@@ -201,7 +202,6 @@ class Cluster:
         )
 
     def _make_peace(self) -> None:
-        self.plan_peace_ms = self.world.now_ms
         for trouble in self.troubles.values():
             trouble.__dict__.update(Trouble().__dict__)
         for name, pace in self.paces.items():
@@ -226,12 +226,9 @@ class Cluster:
         before, deadline_ms = self.oracle.closed, self.world.now_ms + PEACE_MS
         while self.world.now_ms < deadline_ms:
             self.world.run(self.world.now_ms + 5_000)
-            run = self.master.coordinator.state.run if self.master is not None else None
-            here = (
-                sum(one.link is Link.LINKED for one in self.master.coordinator.state.workers.values())
-                if self.master
-                else 0
-            )
+            state = self.master.coordinator.state if self.master is not None else None
+            run = state.run if state is not None else None
+            here = sum(one.link is Link.LINKED for one in state.by_id()) if state is not None else 0
             done = run is not None and run.finished
             if here == len(self.slots) and (self.oracle.closed >= before + 3 or done):
                 return

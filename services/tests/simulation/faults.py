@@ -1,6 +1,7 @@
-"""What goes wrong, drawn from the seed: one fault after the other, each for a while, on the network, the PCs, the disk."""
+"""What goes wrong, drawn from the seed: fault after fault, each for a while, on the network, the PCs, the disk."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from services.common.protocol import control
@@ -27,11 +28,14 @@ def _trouble(**values: object) -> Fault:
         trouble = cluster.troubles[_worker_for(cluster)]
         for name, value in values.items():
             setattr(trouble, name, value)
-        clean = Trouble()
-        names = list(values)
-        cluster.world.after(_lasts(cluster), lambda: [setattr(trouble, name, getattr(clean, name)) for name in names])
+        cluster.world.after(_lasts(cluster), partial(_heal, trouble, tuple(values)))
 
     return fault
+
+
+def _heal(trouble: Trouble, names: tuple[str, ...]) -> None:
+    for name in names:
+        setattr(trouble, name, getattr(Trouble(), name))
 
 
 def swizzle_clog(cluster: "Cluster") -> None:
@@ -40,11 +44,11 @@ def swizzle_clog(cluster: "Cluster") -> None:
     cluster.world.chance.shuffle(names)
     names = names[: max(1, len(names) // 2)]
     for order, name in enumerate(names):
-        cluster.world.after(order * 1_000, lambda name=name: _block(cluster.troubles[name], True))  # type: ignore[misc]
+        cluster.world.after(order * 1_000, partial(_block, cluster.troubles[name], True))
     cluster.world.chance.shuffle(names)
     start_ms = len(names) * 1_000 + _lasts(cluster)
     for order, name in enumerate(names):
-        cluster.world.after(start_ms + order * 500, lambda name=name: _block(cluster.troubles[name], False))  # type: ignore[misc]
+        cluster.world.after(start_ms + order * 500, partial(_block, cluster.troubles[name], False))
 
 
 def _block(trouble: Trouble, blocked: bool) -> None:
@@ -167,7 +171,7 @@ def slow_evaluator(cluster: "Cluster") -> None:
 def pause_run(cluster: "Cluster") -> None:
     """The operator pauses, and goes on a little later."""
     if cluster.ask(lambda run: control.PauseRun(run=run)):
-        cluster.world.after(_lasts(cluster, 1, 20), lambda: cluster.ask(lambda run: control.ResumeRun(run=run)))
+        cluster.world.after(_lasts(cluster, 1, 20), cluster.resume)
 
 
 def stop_run(cluster: "Cluster") -> None:

@@ -163,7 +163,7 @@ class Master:
             FaultyVault(self.vault, disk, world),
             self._post,
             self._post,
-            lambda: self.reactor.effects.evaluation.pinned(),
+            lambda: self.reactor.effects.evaluation.pinned(),  # noqa: PLW0108 - made below
         )
         self.port = WorkerPort(
             socket=network,  # type: ignore[arg-type]  # a simulated socket

@@ -1,15 +1,17 @@
-"""The simulated network: a ROUTER's frames in and out, one wire for each worker's socket, and what goes wrong on them.
+"""The simulated network: a ROUTER's frames in and out, a wire for each worker's socket, and what goes wrong on them.
 
-Delays, losses, duplicates and changes of order come per message, which is more than TCP does; a wire may also be blocked
-one way or both (what was sent then is lost), or break, which both ends see.
+Delays, losses, duplicates and changes of order come per message, which is more than TCP does; a wire may also be
+blocked one way or both (what was sent then is lost), or break, which both ends see.
 """
 
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import zmq
 
+from services.common.protocol.codec import Buffer
 from services.tests.simulation.world import World
 
 LATENCY_MS = (1, 30)
@@ -99,15 +101,14 @@ class Network:
             wire.up = False
             self.world.after(self.world.chance.randint(1, 200), wire.broke)
 
-    def to_master(self, wire: Wire, frames: Sequence[bytes]) -> bool:
+    def to_master(self, wire: Wire, frames: Sequence[Buffer]) -> bool:
         """A worker sends; False when its wire is down."""
         if not wire.up:
             return False
         raw = [bytes(part) for part in frames]
         for at_ms in self._arrivals(wire, wire.trouble.up_blocked, "up_free_ms"):
-            self.world.after(
-                at_ms - self.world.now_ms, lambda: self._reach_master(wire, self._maybe_corrupt(wire, raw))
-            )
+            sent = self._maybe_corrupt(wire, raw)
+            self.world.after(at_ms - self.world.now_ms, partial(self._reach_master, wire, sent))
         return True
 
     def _reach_master(self, wire: Wire, raw: list[bytes]) -> None:
@@ -163,4 +164,4 @@ class Network:
             raise zmq.ZMQError(zmq.EHOSTUNREACH)
         raw = [bytes(part) for part in frames[1:]]
         for at_ms in self._arrivals(wire, wire.trouble.down_blocked, "down_free_ms"):
-            self.world.after(at_ms - self.world.now_ms, lambda: self._reach_worker(wire, raw))
+            self.world.after(at_ms - self.world.now_ms, partial(self._reach_worker, wire, raw))

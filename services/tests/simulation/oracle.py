@@ -1,7 +1,7 @@
-"""What must hold whatever happens: looked at after every step of the coordinator, against what the trainers really made.
+"""What must hold whatever happens: looked at after every step of the coordinator, against what the trainers made.
 
-Safety: no round that was announced is lost or changes; no delta counts twice, or in another round, or unjudged; no stream
-position is used twice; each version is the one before minus the weighted mean of the deltas that its checkpoint names.
+Safety: no round that was announced is lost or changes; no delta counts twice, or in another round, or unjudged; no
+stream position is used twice; each version is the one before minus the weighted mean of the deltas that it names.
 """
 
 from dataclasses import dataclass, field
@@ -112,9 +112,8 @@ class Oracle:
         before = master.parameters(event.run, event.round - 1).astype(np.float64)
         after = master.parameters(event.run, event.round)
         weights = np.array([task.samples for task, _ in accepted.values()], dtype=np.float64)
-        mean = (
-            sum(w * d.astype(np.float64) for w, (_, d) in zip(weights, accepted.values(), strict=True)) / weights.sum()
-        )
+        deltas = np.stack([delta.astype(np.float64) for _, delta in accepted.values()])
+        mean = weights @ deltas / weights.sum()
         worst = float(np.abs(before - mean - after).max())
         if not worst <= TOLERANCE * max(1.0, float(np.abs(before).max())):
             raise Violated(f"version {event.round} differs by {worst:.3g} from what its deltas make")
@@ -128,7 +127,7 @@ class Oracle:
         for start, stop in sorted(ranges):
             if any(start < other_stop and other_start < stop for other_start, other_stop in merged):
                 raise Violated(f"stream positions {start} to {stop} are in a second version, {event.round}")
-        used[-1] = _merge(merged + [tuple(one) for one in ranges])
+        used[-1] = _merge(merged + [(start, stop) for start, stop in ranges])
 
 
 def _merge(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

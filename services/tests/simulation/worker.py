@@ -1,6 +1,6 @@
-"""A simulated worker: the shipped session on a simulated wire, with a slot in memory and a trainer that really computes.
+"""A simulated worker: the shipped session on a simulated wire, a slot in memory, a trainer that really computes.
 
-The slot outlives the agent: what was written there is found again after a crash. Time is what the trainer only pretends.
+The slot outlives the agent: what was written there is found again after a crash. The trainer only pretends the time.
 """
 
 from collections.abc import Callable
@@ -180,6 +180,8 @@ class Worker:
                 self._trainer_says(self.world.chance.randint(1, 50), e.TrainerStopped(command.lease), cancels=True)
             case c.Say():
                 self.world.note(slot.name, f"[{command.kind}] {command.text}")
+            case c.SaveIdentity():
+                pass  # workers are enrolled before the simulation begins
             case c.Exit():
                 self.alive = False
         return None
