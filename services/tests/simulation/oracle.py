@@ -30,7 +30,7 @@ class Oracle:
     made: dict[tuple[str, str], tuple[Task, Floats]] = field(default_factory=dict)  # by lease and digest
     announced: dict[tuple[str, int], str] = field(default_factory=dict)  # (run, version) -> digest
     committed: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)  # (run, version) -> meta
-    used: dict[str, dict[int, list[tuple[int, int]]]] = field(default_factory=dict)  # run -> version -> ranges
+    used: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # run -> positions in durable versions
     folded: dict[tuple[int, str, int], dict[int, str]] = field(default_factory=dict)  # (term, run, round) -> shards
     closed: int = 0
 
@@ -117,17 +117,20 @@ class Oracle:
         worst = float(np.abs(before - mean - after).max())
         if not worst <= TOLERANCE * max(1.0, float(np.abs(before).max())):
             raise Violated(f"version {event.round} differs by {worst:.3g} from what its deltas make")
-        self._check_positions(event, [one for task, _ in accepted.values() for one in task.ranges])
+        self._check_positions(master, event, [one for task, _ in accepted.values() for one in task.ranges])
 
-    def _check_positions(self, event: CheckpointDone, ranges: list[tuple[int, int]]) -> None:
-        used = self.used.setdefault(event.run, {})
-        for version in [version for version in used if version >= event.round]:
-            del used[version]
-        merged: list[tuple[int, int]] = used.get(-1, [])
+    def _check_positions(self, master: Master, event: CheckpointDone, ranges: list[tuple[int, int]]) -> None:
+        merged = self.used.get(event.run, [])
         for start, stop in sorted(ranges):
             if any(start < other_stop and other_start < stop for other_start, other_stop in merged):
                 raise Violated(f"stream positions {start} to {stop} are in a second version, {event.round}")
-        used[-1] = _merge(merged + [(start, stop) for start, stop in ranges])
+        used = self.used[event.run] = _merge(merged + [(start, stop) for start, stop in ranges])
+        run = master.coordinator.state.run
+        if run is None or run.id != event.run:
+            return
+        out = [one for round_ in run.rounds for lease in round_.leases for one in lease.ranges]
+        if _merge(used + run.pending + out) != [(0, run.cursor)]:
+            raise Violated(f"positions were lost: used {used}, pending {run.pending}, out {out} of {run.cursor}")
 
 
 def _merge(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
