@@ -1,7 +1,8 @@
 # MAHE's verbs. Each runs from a fresh clone: what a verb needs is installed first. POSIX sh, GNU make 3.81 or newer.
 #
 # Variables: PYTHON (default python3), COMPILER and NO_ASM=1 (kernels), YES=1 (uninstall), UPGRADE=1 (requirements),
-# ARGS (more options for pytest), and for demo: ROUNDS WORKERS DATASET MIN_WORKERS K_STEPS BATCH NO_BROWSER=1
+# ARGS (more options for pytest), USE=containers or processes (up), and for demo: ROUNDS WORKERS DATASET MIN_WORKERS
+# K_STEPS BATCH NO_BROWSER=1
 
 PYTHON ?= python3
 VENV := .venv
@@ -15,7 +16,7 @@ DEMO_OPTIONS := $(if $(ROUNDS),--rounds "$(ROUNDS)") $(if $(WORKERS),--workers "
 	$(if $(K_STEPS),--k-steps "$(K_STEPS)") $(if $(BATCH),--batch "$(BATCH)") $(if $(NO_BROWSER),--no-browser)
 REQUIREMENTS := dev console base build compiler
 
-.PHONY: help setup kernels test check demo up browser requirements clean uninstall
+.PHONY: help setup kernels test check demo up down images containers browser requirements clean uninstall
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -30,7 +31,7 @@ kernels: $(STAMPS)/console $(STAMPS)/compiler ## Build libkernel; COMPILER="zig 
 	@touch $(STAMPS)/kernels
 
 test: setup $(STAMPS)/dev ## Run the tests, without those that need Chromium or containers
-	@echo "[TEST] all but the tests marked browser (make browser) and containers"
+	@echo "[TEST] all but the tests marked browser (make browser) and containers (make containers)"
 	@$(PY) -m pytest -m "not browser and not containers" $(ARGS)
 
 check: $(STAMPS)/dev ## Check formatting, lint, types (Linux, Windows, macOS) and the tidy rules
@@ -47,8 +48,20 @@ check: $(STAMPS)/dev ## Check formatting, lint, types (Linux, Windows, macOS) an
 demo: setup ## Train handwritten digits on this PC; also: make demo ROUNDS=20 WORKERS=4 DATASET=rings4
 	@exec $(PY) -m services demo $(DEMO_OPTIONS)
 
-up: setup ## Start a master and the page for real use: no worker, no training
-	@exec $(PY) -m services up
+up: setup ## Start a master and the page for real use, in containers if an engine answers; USE=processes: without
+	@exec $(PY) -m services up --use $(if $(USE),$(USE),auto)
+
+down: setup ## Stop what make up started; data stays
+	@exec $(PY) -m services down
+
+images: ## Build the container images and print their sizes (BASE_IMAGE, PIP_INDEX_URL, CA_BUNDLE: deploy/Dockerfile)
+	@docker compose version >/dev/null 2>&1 || { \
+		echo "[IMAGES] docker compose does not answer here: install Docker with Compose v2 and start it"; exit 1; }
+	@docker compose --progress quiet build
+	@docker image ls --format '[IMAGES] {{.Repository}}:{{.Tag}} {{.Size}}' --filter reference='mahe-*'
+
+containers: images $(STAMPS)/dev ## Run the tests that need a container engine
+	@$(PY) -m pytest -m containers $(ARGS)
 
 browser: setup $(STAMPS)/dev ## Run the tests of the page in Chromium
 	@$(PY) -m pytest -m browser $(ARGS)

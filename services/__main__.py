@@ -41,9 +41,11 @@ def dispatch(options: argparse.Namespace) -> int:
     """Call the part that does it. Parts are imported here: `mahe --help` needs none of them."""
     match options.command:
         case "up":
-            from services.launch.up import run_up
+            return up(options)
+        case "down":
+            from services.launch.down import run_down
 
-            return run_up(options.port, options.console_port, browser=options.browser)
+            return run_down()
         case "demo":
             return demo(options)
         case "master" | "worker" | "console":
@@ -76,13 +78,32 @@ def dispatch(options: argparse.Namespace) -> int:
             return run_uninstall(yes=options.yes)
 
 
+def up(options: argparse.Namespace) -> int:
+    """`mahe up`, with processes or containers; where it chooses, it says which and why."""
+    from services.launch.containers import run_up_containers, why_no_engine
+    from services.launch.lines import say
+    from services.launch.up import run_up
+
+    lack = "" if options.use == "processes" else why_no_engine()
+    if options.use == "containers" and lack:
+        raise MaheError(f"{lack}; install Docker with Compose v2, or start processes: mahe up", code="NO_ENGINE")
+    if options.use == "auto":
+        found = f"processes ({lack})" if lack else "containers (an engine answers; else: make up USE=processes)"
+        say("UP", f"starting {found}")
+    if options.use == "processes" or lack:
+        return run_up(options.port, options.console_port, browser=options.browser)
+    return run_up_containers(browser=options.browser)
+
+
 def demo(options: argparse.Namespace) -> int:
     """The demo, with what the terminal says about staying."""
+    from services.launch.attached import run_attached
     from services.launch.demo import DemoOptions, run_demo
     from services.launch.page import in_ci
 
     stay = options.stay if options.stay is not None else sys.stdout.isatty() and not in_ci()
-    return run_demo(
+    run = run_attached if options.attach else run_demo
+    return run(
         DemoOptions(
             rounds=options.rounds,
             workers=options.workers,
@@ -110,7 +131,14 @@ def build_parser() -> argparse.ArgumentParser:
     up = commands.add_parser("up", help="start a master and the page: no worker, nothing trains until you ask")
     up.add_argument("--port", type=port, metavar="N", help="port that workers reach (47820)")
     up.add_argument("--console-port", type=port, metavar="N", help="port of the page (47830)")
+    up.add_argument(
+        "--use",
+        choices=("processes", "containers", "auto"),
+        default="processes",
+        help="processes (the default), containers with idle workers, or what this PC has",
+    )
     add_browser(up)
+    commands.add_parser("down", help="stop what mahe up started; data stays")
 
     add_demo(commands.add_parser("demo", help="train on this PC with a master, two workers and the page"))
 
@@ -148,6 +176,7 @@ def add_demo(demo: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="keep the page up after the run (yes in a terminal, no in CI or a pipe)",
     )
+    demo.add_argument("--attach", action="store_true", help="train on the cluster that runs here, start no other")
     demo.add_argument("--verbose", action="store_true", help="show the lines of all processes instead of keeping them")
     add_browser(demo)
 

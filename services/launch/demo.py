@@ -97,7 +97,7 @@ class Demo:
         """From the first process to the last line."""
         link = self._start()
         self._wait_for_workers(link)
-        spec = self._spec(link)
+        spec = demo_spec(link, self._options)
         say("DEMO", f"the page: {link.url}")
         open_page(link.url, self._options.browser)
         events = EventStream(link)
@@ -106,7 +106,7 @@ class Demo:
             ending = Follower(link, run, self._watch, attended=self._options.stay).follow(events)
         finally:
             events.close()
-        self._say_end(link, run, ending)
+        say_end(link, run, ending)
         if self._options.stay:
             say("DEMO", f"the page stays at {link.url} until Ctrl-C")
             self._stay()
@@ -160,29 +160,6 @@ class Demo:
 
         self._wait(probe, "the workers to join", lambda: f"{len(joined)} of {self._options.workers} so far")
 
-    def _spec(self, link: Link) -> dict[str, Any]:
-        options = self._options
-        name = options.dataset.removeprefix("builtin:")
-        items = {str(item["name"]): item for item in link.get("/api/v1/datasets")["items"]}
-        if name not in items:
-            raise SettingsError(f"there is no data set {name!r}; there are: {', '.join(sorted(items))}", code="DATASET")
-        recommended = items[name].get("recommended") or {}
-        chosen = {"rounds": options.rounds, "k_steps": options.k_steps, "batch": options.batch}
-        return (
-            {"name": f"demo {name}", "dataset": name, "min_workers": options.min_workers}
-            | {key: recommended[key] for key in RECOMMENDED if key in recommended}
-            | {key: value for key, value in chosen.items() if value is not None}
-        )
-
-    def _say_end(self, link: Link, run: str, ending: Ending) -> None:
-        if ending.accuracy is not None and ending.loss is not None:
-            say("DEMO", f"final accuracy {ending.accuracy:.4f}, loss {ending.loss:.4f}, on data held out of training")
-        kept = link.get(f"/api/v1/runs/{run}/checkpoints")["items"]
-        if kept:
-            say("DEMO", f"checkpoint: {max(kept, key=lambda item: int(item['round']))['path']}")
-        if not ending.finished:
-            say("ERROR", f"the run did not finish: {ending.reason}")
-
     def _stay(self) -> None:
         while not self._interrupts.requested:
             self._group.check()
@@ -205,6 +182,32 @@ class Demo:
                 say_error(worker.epitaph(), kind="WARN")
                 self._group.forget(worker)
         self._group.check()
+
+
+def demo_spec(link: Link, options: DemoOptions) -> dict[str, Any]:
+    """The run's specification: what the catalog recommends, but for what the command line says."""
+    name = options.dataset.removeprefix("builtin:")
+    items = {str(item["name"]): item for item in link.get("/api/v1/datasets")["items"]}
+    if name not in items:
+        raise SettingsError(f"there is no data set {name!r}; there are: {', '.join(sorted(items))}", code="DATASET")
+    recommended = items[name].get("recommended") or {}
+    chosen = {"rounds": options.rounds, "k_steps": options.k_steps, "batch": options.batch}
+    return (
+        {"name": f"demo {name}", "dataset": name, "min_workers": options.min_workers}
+        | {key: recommended[key] for key in RECOMMENDED if key in recommended}
+        | {key: value for key, value in chosen.items() if value is not None}
+    )
+
+
+def say_end(link: Link, run: str, ending: Ending) -> None:
+    """How it ended, and where the model is."""
+    if ending.accuracy is not None and ending.loss is not None:
+        say("DEMO", f"final accuracy {ending.accuracy:.4f}, loss {ending.loss:.4f}, on data held out of training")
+    kept = link.get(f"/api/v1/runs/{run}/checkpoints")["items"]
+    if kept:
+        say("DEMO", f"checkpoint: {max(kept, key=lambda item: int(item['round']))['path']}")
+    if not ending.finished:
+        say("ERROR", f"the run did not finish: {ending.reason}")
 
 
 def joined_workers(link: Link) -> list[str]:

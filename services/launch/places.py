@@ -6,7 +6,8 @@ Not for the meaning of a setting: each service reads and checks its own.
 import os
 from pathlib import Path
 
-from services.common.host.files import FolderLock
+from services.common.errors import SettingsError
+from services.common.host.files import NO_FILE_LOCKS, FolderLock
 from services.common.host.machine import home
 from services.common.protocol.limits import PORT_CONSOLE, PORT_CONTROL, PORT_WORKERS
 
@@ -18,6 +19,7 @@ PORTS = {  # variable -> default
 }
 DEMO = "demo"
 LOGS = "logs"
+UP_FILE = "up.pid"  # the process that is `mahe up`
 JOIN_FILE = "join-string"  # in the worker's folder: the join string that `mahe join` was given
 SERVICE_PREFIXES = ("MAHE_MASTER_", "MAHE_WORKER_", "MAHE_CONSOLE_", "MAHE_JOIN", "MAHE_ADVERTISE")
 
@@ -48,7 +50,12 @@ def held(data: Path) -> bool:
     if not (data / "lock").is_file():
         return False
     lock = FolderLock(data)
-    free = lock.acquire()
+    try:
+        free = lock.acquire()
+    except SettingsError as error:
+        if error.code == NO_FILE_LOCKS:  # then nothing can run on it
+            return False
+        raise
     lock.release()
     return not free
 

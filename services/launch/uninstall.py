@@ -15,7 +15,7 @@ from services.launch.lines import say
 from services.launch.processes import ROOT
 
 LOCKED = ("master", "console", places.DEMO)
-IN_HOME = ("master", "worker", "console", places.DEMO, places.LOGS)
+IN_HOME = ("master", "worker", "console", places.DEMO, places.LOGS, places.UP_FILE)
 IN_CHECKOUT = ("build", "services/common/kernels/lib", ".venv")  # .venv, in which we may run, last
 EXIT_USAGE = 2
 

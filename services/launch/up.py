@@ -5,20 +5,24 @@ Not for demonstrations (demo.py), nor for the PC that only works (`mahe join`).
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from services.common.errors import MaheError, SettingsError
-from services.common.host.machine import addresses
+from services.common.host.files import make_folder, remove, write_durably
+from services.common.host.machine import addresses, home
 from services.launch import places
 from services.launch.console_client import Link, read_link
 from services.launch.interrupts import Interrupts
-from services.launch.lines import say
+from services.launch.lines import say, show
 from services.launch.page import open_page
 from services.launch.processes import Group
 from services.launch.waiting import wait_for
 
 START_S = 60.0
 POLL_S = 0.2
+PROCESSES = "to let this PC work too, run in another terminal: mahe worker. Ctrl-C (or mahe down) stops both of them"
 
 
 def run_up(port: int | None, console_port: int | None, *, browser: bool) -> int:
@@ -42,13 +46,25 @@ def run_up(port: int | None, console_port: int | None, *, browser: bool) -> int:
         group.start("console", places.MODULES["console"], console_env(master, console, console_port))
         link = wait_for(lambda: read_link(console), "the console to open its port", START_S, watch, remind)
         joining = wait_for(lambda: join_string(link), "the console to reach the master", START_S, watch, remind)
-        say_ready(link, joining)
+        say_ready(link, joining, PROCESSES)
         open_page(link.url, browser)
-        while not interrupts.requested:
-            group.check()
-            time.sleep(POLL_S)
+        with noted():
+            while not interrupts.requested:
+                group.check()
+                time.sleep(POLL_S)
         say("UP", "stopping master and console")
     return 0
+
+
+@contextmanager
+def noted() -> Iterator[None]:
+    """Leave word of this process for `mahe down`."""
+    note = make_folder(home()) / places.UP_FILE
+    write_durably(note, f"{os.getpid()}\n".encode())
+    try:
+        yield
+    finally:
+        note.unlink(missing_ok=True)
 
 
 def begin_anew(master: Path, console: Path) -> None:
@@ -63,7 +79,8 @@ def begin_anew(master: Path, console: Path) -> None:
                 f"or set MAHE_{name.upper()}_DATA to another folder",
                 code="DATA_DIR_LOCKED",
             )
-        left.unlink(missing_ok=True)
+        if not remove(left):
+            raise SettingsError(f"{left} is left and cannot be removed; remove it by hand", code="DATA_DIR_UNUSABLE")
 
 
 def master_env(master: Path, port: int | None) -> dict[str, str | None]:
@@ -104,13 +121,13 @@ def join_string(link: Link) -> tuple[str, list[str]] | None:
     return str(answer["join_string"]), [str(one) for one in answer["endpoints"]]
 
 
-def say_ready(link: Link, joining: tuple[str, list[str]]) -> None:
-    """What to do next: the page here, one line to paste on each other PC."""
+def say_ready(link: Link, joining: tuple[str, list[str]], here: str) -> None:
+    """What to do next: the page here, one line to paste on each other PC, and a sentence about this one."""
     text, endpoints = joining
     say("UP", f"the page: {link.url}")
     if all("://127." in one or "://localhost" in one for one in endpoints):
         say("WARN", "this PC has no address that others reach; connect it to a network, or set MAHE_ADVERTISE=address")
     say("UP", f"workers reach this PC at {', '.join(endpoints)} (firewall: let TCP of that port in)")
     say("UP", "to let another PC work, install MAHE there and paste this line (for the next hour):")
-    print(f"\n    mahe join {text}\n", flush=True)
-    say("UP", "to let this PC work too, run in another terminal: mahe worker. Ctrl-C stops master and console")
+    show(f"\n    mahe join {text}\n")
+    say("UP", here)

@@ -20,6 +20,8 @@ from services.console.app import VERSION
 from services.tests.docs import facts
 from services.tests.docs.text import (
     CHANGELOG,
+    CONTAINERS,
+    CONTAINERS_ZH,
     DESIGN,
     EXAMPLE,
     GUIDE,
@@ -69,7 +71,7 @@ def generated(docs: Docs) -> list[str]:
 def variables(docs: Docs) -> list[str]:
     """Every variable that the code names is in the guide, and the documents name no other."""
     named = facts.variables() - INTERNAL
-    known = named | {name for one in facts.settings() for name in one.names} | NOT_SETTINGS
+    known = named | {name for one in facts.settings() for name in one.names} | set(facts.OF_COMPOSE) | NOT_SETTINGS
     strange = {
         f"{path} names {name}, which nothing reads"
         for path, text in docs.items()
@@ -159,7 +161,14 @@ def printable(message: str) -> bool:
 def quoted_messages(docs: Docs) -> list[str]:
     """Each message in a table of messages can really be printed."""
     wrong = []
-    for path, least in ((README, 12), (README_ZH, 12), (GUIDE, 25), (GUIDE_ZH, 25)):
+    for path, least in (
+        (README, 12),
+        (README_ZH, 12),
+        (GUIDE, 25),
+        (GUIDE_ZH, 25),
+        (CONTAINERS, 6),
+        (CONTAINERS_ZH, 6),
+    ):
         found = quoted(docs[path])
         if len(found) < least:
             wrong.append(f"{path} explains {len(found)} messages; at least {least}")
@@ -170,10 +179,11 @@ def quoted_messages(docs: Docs) -> list[str]:
 def languages(docs: Docs) -> list[str]:
     """Both languages have the same headings and explain the same messages; the README stays short."""
     wrong = []
-    levels = {path: [one.split()[0] for one in headings(docs[path])] for path in (README, README_ZH)}
-    if levels[README] != levels[README_ZH]:
-        wrong.append(f"{README} has the headings {levels[README]}, {README_ZH} has {levels[README_ZH]}")
-    for english, chinese in ((README, README_ZH), (GUIDE, GUIDE_ZH)):
+    for english, chinese in ((README, README_ZH), (CONTAINERS, CONTAINERS_ZH)):
+        levels, levels_zh = ([one.split()[0] for one in headings(docs[path])] for path in (english, chinese))
+        if levels != levels_zh:
+            wrong.append(f"{english} has the headings {levels}, {chinese} has {levels_zh}")
+    for english, chinese in ((README, README_ZH), (GUIDE, GUIDE_ZH), (CONTAINERS, CONTAINERS_ZH)):
         if quoted(docs[english]) != quoted(docs[chinese]):
             wrong.append(f"{chinese} does not explain the messages of {english} in the same order")
     long = [path for path in (README, README_ZH) if len(docs[path].splitlines()) > README_LINES_MAX]
@@ -226,6 +236,8 @@ BAD: dict[Check, list[tuple[str, str, str]]] = {
         (EXAMPLE, "#MAHE_CONSOLE_PORT=47830", "#MAHE_CONSOLE_PORT=80"),
         (EXAMPLE, "# Name of this PC", "# The name of this PC"),
         (EXAMPLE, "# settings: end", ""),
+        (EXAMPLE, "#MAHE_WORKER_CPUS=1", "#MAHE_WORKER_CPUS=9"),
+        (CONTAINERS, "| `MAHE_MASTER_MEMORY` | `2g` |", "| `MAHE_MASTER_MEMORY` | `3g` |"),
     ],
     variables: [(GUIDE, "`MAHE_WORKER_JOIN_FILE`", ""), (README, "MAHE_HOME", "MAHE_HOUSE")],
     make_verbs: [(GUIDE, "`make requirements", ""), (GUIDE, "`MIN_WORKERS=", ""), (README, "make demo", "make denim")],
@@ -254,6 +266,7 @@ BAD: dict[Check, list[tuple[str, str, str]]] = {
     ],
     languages: [
         (README_ZH, "\n## ", "\n### "),
+        (CONTAINERS_ZH, "\n## ", "\n### "),
         (README_ZH, "this join string has expired", "this join string is old"),
         (README, "\n", "\n\n\n"),
     ],

@@ -9,7 +9,7 @@ from functools import cache
 
 import pytest
 
-from services.tests.tidy import code, floors, text
+from services.tests.tidy import code, containers, floors, text
 from services.tests.tidy.source import Source, Violation, load
 
 Rule = Callable[[Sequence[Source]], Iterator[Violation]]
@@ -20,6 +20,28 @@ SHELL = "services/worker/shell/agent.py"
 LEARNING = "services/common/learning/models.py"
 PROTOCOL = "services/common/protocol/codec.py"
 KERNEL = "libkernel/src/reference/axpy.c"
+COMPOSE, DOCKERFILE = "compose.yaml", "deploy/Dockerfile"
+SERVICE = """services:
+  one:
+    image: mahe-one:${MAHE_VERSION:-0.1.0}
+    user: "10001:10001"
+    read_only: true
+    cap_drop: [ALL]
+    security_opt: ["no-new-privileges:true"]
+    cpus: ${CPUS:-2}
+    mem_limit: 1g
+    pids_limit: 256
+    ports: ["${PORT:-47820}:${PORT:-47820}", "127.0.0.1:${PAGE:-47830}:47830", {target: 47820, published: 80}]
+    volumes: ["one:/var/lib/mahe"]
+    environment: {MAHE_JOIN: "${MAHE_JOIN:-}", MAHE_JOIN_FILE: /run/join}
+    healthcheck: {test: [CMD, python3, health.py]}
+"""
+IMAGE = """ARG BASE_IMAGE=python:3.13-slim
+FROM ${BASE_IMAGE} AS base
+USER 10001:10001
+FROM base AS one
+HEALTHCHECK CMD [1]
+"""
 HASHED = "numpy==2.0.0 \\\n    --hash=sha256:00\n"
 
 # For each rule: snippets in which it must find something.
@@ -125,6 +147,42 @@ BAD: dict[Rule, list[Files]] = {
         {KERNEL: "static float table[4] = {"},
         {KERNEL: "#include <cpuid.h>"},
     ],
+    containers.compose_files: [
+        {COMPOSE: SERVICE.replace(old, new)}
+        for old, new in (
+            ('user: "10001:10001"', "user: root"),
+            ('user: "10001:10001"', "labels: {}"),
+            ('user: "10001:10001"', 'user: "${MAHE_USER:-0}"'),
+            ("cap_drop: [ALL]", "cap_add: [SYS_ADMIN]"),
+            ("cap_drop: [ALL]", "cap_drop: [ALL]\n    privileged: true"),
+            ('security_opt: ["no-new-privileges:true"]', "labels: {}"),
+            ("read_only: true", "read_only: false"),
+            ("read_only: true", "read_only: true\n    network_mode: host"),
+            ("one:/var/lib/mahe", "/var/run/docker.sock:/var/run/docker.sock"),
+            ('["one:/var/lib/mahe"]', "[{type: bind, source: /var/run/docker.sock, target: /s}]"),
+            ('"127.0.0.1:${PAGE:-47830}:47830"', '"47830:47830"'),
+            ('"127.0.0.1:${PAGE:-47830}:47830"', '"0.0.0.0:47822:47822"'),
+            ('"127.0.0.1:${PAGE:-47830}:47830"', '"[::]:47830:47830/tcp"'),
+            ("{target: 47820, published: 80}", "{target: 47830, published: 80}"),
+            ("${MAHE_JOIN:-}", "${MAHE_JOIN:-abc}"),
+            ('{MAHE_JOIN: "${MAHE_JOIN:-}"', "{API_TOKEN: abc"),
+            ("{test: [CMD, python3, health.py]}", f"{{test: [x]}}\n    command: [join, {'mahe1' + '.abcdefgh234'}]"),
+            (":${MAHE_VERSION:-0.1.0}", ":latest"),
+            (":${MAHE_VERSION:-0.1.0}", ""),
+            ("cpus: ${CPUS:-2}", "cpus: 0"),
+            ("mem_limit: 1g", "labels: {}"),
+            ("pids_limit: 256", "labels: {}"),
+            ("healthcheck: {test: [CMD, python3, health.py]}", "labels: {}"),
+            ("{test: [CMD, python3, health.py]}", "{disable: true}"),
+        )
+    ],
+    containers.dockerfiles: [
+        {DOCKERFILE: IMAGE.replace("USER 10001:10001\n", "")},
+        {DOCKERFILE: IMAGE.replace("10001:10001", "root")},
+        {DOCKERFILE: IMAGE.replace("3.13-slim", "latest")},
+        {DOCKERFILE: IMAGE.replace(":3.13-slim", "")},
+        {DOCKERFILE: IMAGE.replace("CMD [1]", "CMD curl localhost")},
+    ],
     text.pins: [
         {"requirements/dev.txt": "numpy==2.0.0"},
         {"requirements/dev.txt": f"{HASHED}# see https://example.test"},
@@ -155,6 +213,11 @@ GOOD: Files = {
         "#include <stdint.h>\n/* malloc is not\n   int here; */\n"
         "static const int calls = 0;\nint go(int n) {\n    int m = 0;\n}\n"
     ),
+    COMPOSE: SERVICE,
+    "deploy/compose.worker.yaml": SERVICE.replace(
+        "{test: [CMD, python3, health.py]}", '{disable: true}\n    restart: "no"'
+    ),
+    DOCKERFILE: IMAGE,
     "libkernel/src/dispatch.c": "static struct table chosen;\n",
     "requirements/dev.txt": HASHED,
     "requirements/base.txt": HASHED,

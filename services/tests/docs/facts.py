@@ -29,7 +29,7 @@ from services.console.hub import Hub, LinkState
 from services.console.settings import ConsoleSettings
 from services.master.core.table import diagram
 from services.master.settings import MasterSettings
-from services.tests.docs.text import DESIGN, EXAMPLE, GUIDE
+from services.tests.docs.text import CONTAINERS, DESIGN, EXAMPLE, GUIDE
 from services.tests.tidy.source import ROOT, Source, load
 from services.worker.settings import WorkerSettings, hostname
 
@@ -37,6 +37,17 @@ GAP = "\0"  # what is filled into a sentence
 KINDS = {Path: "a path", dict: "an object, see below", SecretStr: "a join string", tuple: "names, by commas"}
 MAHE_HOME = "Folder of all data; empty: the system's place for user data"
 MAHE_KERNEL = "Which numeric kernels are used; auto: the fastest that runs here"
+COMPOSE_FILES = ("compose.yaml", "deploy/compose.master.yaml", "deploy/compose.worker.yaml")
+COMPOSE_VARIABLE = re.compile(r"\$\{(\w+):[-?]([^{}]*)\}")
+OF_COMPOSE = {  # what only the compose files read
+    "BASE_IMAGE": "Image that the images are built on",
+    "PIP_INDEX_URL": "Package index of the build, if not that of the base image",
+    "CA_BUNDLE": "File in deploy/ca with the certificates that the build trusts",
+    "MAHE_VERSION": "Version of the images",
+    "MAHE_HEALTH_INTERVAL": "How often the engine looks whether a service is well",
+    **{f"MAHE_{name}_CPUS": f"Processors that a {name} may use" for name in ("MASTER", "WORKER", "CONSOLE")},
+    **{f"MAHE_{name}_MEMORY": f"Memory that a {name} may use" for name in ("MASTER", "WORKER", "CONSOLE")},
+}
 
 
 class Setting(NamedTuple):
@@ -113,6 +124,33 @@ def settings_file() -> str:
     return "\n\n".join(f"# {one.description} ({one.allowed})\n#{one.names[0]}={one.default}" for one in settings())
 
 
+def compose_defaults() -> dict[str, list[str]]:
+    """The variables of the compose files, each with the defaults it has in them."""
+    found: dict[str, list[str]] = {}
+    for path in COMPOSE_FILES:
+        for name, default in COMPOSE_VARIABLE.findall((ROOT / path).read_text("utf-8")):
+            found.setdefault(name, []).append(default)
+    return found
+
+
+def _only_of_compose() -> list[tuple[str, str, str]]:
+    defaults = compose_defaults()
+    return [(name, " or ".join(dict.fromkeys(defaults[name])), said) for name, said in OF_COMPOSE.items()]
+
+
+def compose_table() -> str:
+    """What only the compose files read, in docs/CONTAINERS.md."""
+    rows = ["| Variable | Default | Meaning |", "| --- | --- | --- |"]
+    return "\n".join(
+        [*rows, *(f"| `{name}` | {f'`{one}`' if one else ''} | {said} |" for name, one, said in _only_of_compose())]
+    )
+
+
+def compose_file() -> str:
+    """The same in deploy/example.env."""
+    return "\n\n".join(f"# {said}\n#{name}={one.partition(' or ')[0]}" for name, one, said in _only_of_compose())
+
+
 def fields_table() -> str:
     """A run's specification in the guide."""
     rows = ["| Field | Default | Allowed | Meaning |", "| --- | --- | --- | --- |"]
@@ -139,6 +177,8 @@ GENERATED: dict[tuple[str, str], Callable[[], str]] = {
     (GUIDE, "settings"): settings_table,
     (GUIDE, "fields"): fields_table,
     (EXAMPLE, "settings"): settings_file,
+    (EXAMPLE, "containers"): compose_file,
+    (CONTAINERS, "variables"): compose_table,
 }
 
 
