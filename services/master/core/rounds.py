@@ -192,6 +192,8 @@ def _reopen(ctx: Context, run: Run, round_: Round) -> None:
         ctx.set_phase(run, RunPhase.FAILED, f"round {round_.number} failed {times} {who}; the last time: {reason}")
         return
     ctx.warn(f"round {round_.number} starts again: {reason}")
+    if run.phase is RunPhase.PAUSED and not run.rounds:
+        ctx.set_phase(run, RunPhase.PAUSED, PAUSED_REASON, log=False)
 
 
 def _hopeless(ctx: Context, run: Run, *, bad: bool) -> bool:

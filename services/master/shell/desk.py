@@ -47,7 +47,6 @@ from services.master.core.events import (
     WorkFailed,
 )
 from services.master.shell.checkpoints import Checkpoint
-from services.master.shell.store import Store
 
 Floats = npt.NDArray[np.float32]
 Job = Callable[["Desk"], None]
@@ -75,6 +74,25 @@ class _Current:
     best: int | None = None
 
 
+class Rows(Protocol):
+    """Where rows are kept: the shipped `Store`, or the simulator's with faults. Writes raise CheckpointError."""
+
+    def save_assignment(self, run: str, table: dict[str, Any]) -> None:
+        """The open round's table."""
+
+    def save_run(self, run: str, phase: str, reason: str, finished: bool) -> None:
+        """A run's phase."""
+
+    def save_round(self, run: str, row: dict[str, Any]) -> None:
+        """A closed round's row."""
+
+    def add_events(self, events: list[tuple[int, str, str]]) -> None:
+        """Log lines."""
+
+    def close(self) -> None:
+        """The end."""
+
+
 class Versions(Protocol):
     """Where versions are kept: the shipped `Vault`, or the simulator's with faults."""
 
@@ -93,20 +111,20 @@ class Desk:
 
     def __init__(
         self,
-        store: Store,
+        rows: Rows,
         vault: Versions,
         post: Callable[[Event], None],
         publish: Callable[[Snapshot], None],
         pinned: Callable[[], set[int]],
     ) -> None:
-        self._store, self._vault = store, vault
+        self._rows, self._vault = rows, vault
         self._post, self._publish, self._pinned = post, publish, pinned
         self._current: _Current | None = None
         self._staged: dict[tuple[str, str], Floats] = {}  # checked deltas by lease and digest, until folded or dropped
 
     def close(self) -> None:
         """Close the store."""
-        self._store.close()
+        self._rows.close()
 
     def run_job(self, job: "Job") -> None:
         """An operating error fails the run with its sentence; anything else is a bug and ends the master loudly."""
@@ -215,21 +233,21 @@ class Desk:
 
     def save_assignment(self, command: SaveAssignment) -> None:
         """The table, then the news that it is durable."""
-        self._store.save_assignment(command.run, command.table)
+        self._rows.save_assignment(command.run, command.table)
         self._post(AssignmentSaved(command.run, command.round, command.attempt))
 
     def save_run(self, command: SaveRun) -> None:
         """A run's phase."""
-        self._store.save_run(command.run, command.phase, command.reason, command.finished)
+        self._rows.save_run(command.run, command.phase, command.reason, command.finished)
 
     def save_round(self, command: SaveRound) -> None:
         """A closed round's row."""
-        self._store.save_round(command.run, command.row)
+        self._rows.save_round(command.run, command.row)
 
     def save_events(self, events: list[tuple[int, str, str]]) -> None:
         """Log lines. Those that cannot be written are in the log all the same: no reason to fail a run."""
         with contextlib.suppress(CheckpointError):
-            self._store.add_events(events)
+            self._rows.add_events(events)
 
     def _run_of(self, run: str) -> _Current:
         if self._current is None or self._current.run != run:

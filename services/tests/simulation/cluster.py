@@ -188,6 +188,8 @@ class Cluster:
                     self.resume()
                 else:
                     master.create(self._spec())
+            elif run.phase is RunPhase.PAUSED and self.world.now_ms >= self._trouble_until_ms:
+                self.resume()
         self.world.after(KEEPER_MS, self._keep)
 
     def _spec(self) -> RunSpec:

@@ -36,6 +36,7 @@ from services.tests.simulation.network import Network
 from services.tests.simulation.world import World
 
 TICK_MS = 500
+FULL = "the disk is full (simulated); free it, then resume the run"
 CHUNK_BYTES = 4096
 KEYS = MasterKeys(b"7)H%Zr9HJH3:8ZeSj3.8WM4W]XwdgMR5yVrjVa=n", b"}?O%6Rp@ONEp1v@tAF$A1>Y8W/+mJ%HO@BS]JwDX", "00" * 32)
 
@@ -46,6 +47,42 @@ class Disk:
 
     full: bool = False
     slow_ms: int = 10
+
+
+@dataclass(frozen=True)
+class FaultyStore:
+    """The shipped store on a disk that may be full."""
+
+    store: Store
+    disk: Disk
+
+    def save_assignment(self, run: str, table: dict[str, Any]) -> None:
+        """Fails while the disk is full."""
+        self._check()
+        self.store.save_assignment(run, table)
+
+    def save_run(self, run: str, phase: str, reason: str, finished: bool) -> None:
+        """Fails while the disk is full."""
+        self._check()
+        self.store.save_run(run, phase, reason, finished)
+
+    def save_round(self, run: str, row: dict[str, Any]) -> None:
+        """Fails while the disk is full."""
+        self._check()
+        self.store.save_round(run, row)
+
+    def add_events(self, events: list[tuple[int, str, str]]) -> None:
+        """Fails while the disk is full."""
+        self._check()
+        self.store.add_events(events)
+
+    def close(self) -> None:
+        """The end."""
+        self.store.close()
+
+    def _check(self) -> None:
+        if self.disk.full:
+            raise CheckpointError(FULL)
 
 
 @dataclass(frozen=True)
@@ -63,7 +100,7 @@ class FaultyVault:
             return
         if self.world.chance.random() < 0.3:
             self.vault.write(checkpoint)
-        raise CheckpointError("the disk is full (simulated); free it, then resume the run")
+        raise CheckpointError(FULL)
 
     def read(self, run: str, version: int) -> Checkpoint:
         """As it lies there."""
@@ -159,7 +196,7 @@ class Master:
         self.bulletin = Bulletin(self.term, lambda kind, text: world.note(f"[{kind}]", text), {}, self.coordinator)
         self.vault = Vault(folder / "runs")
         self.desk = Desk(
-            self._desk_store,
+            FaultyStore(self._desk_store, disk),
             FaultyVault(self.vault, disk, world),
             self._post,
             self._post,

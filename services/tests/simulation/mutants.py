@@ -13,9 +13,9 @@ from services.master.core.state import ACTIVE, Lease, LeaseState, Link, Round, R
 from services.master.core.table import TABLE
 from services.master.shell import checkpoints
 from services.master.shell.checkpoints import Vault
-from services.master.shell.desk import Desk
 from services.master.shell.worker_port import WorkerPort
 from services.worker.core import session
+from services.worker.core.state import Timer
 
 Patch = pytest.MonkeyPatch
 Mutant = Callable[[Patch], None]
@@ -135,7 +135,7 @@ def no_rejoin(patch: Patch) -> None:
         return shipped(self, route, key, message, payload, now_ms)
 
     patch.setattr(WorkerPort, "_take", take)
-    patch.setitem(session.TIMERS, session.Timer.LOST, lambda state, now_ms: [])
+    patch.setitem(session.TIMERS, Timer.LOST, lambda state, now_ms: [])
 
 
 def weight_by_claim(patch: Patch) -> None:
@@ -144,23 +144,13 @@ def weight_by_claim(patch: Patch) -> None:
     patch.setattr(Accumulator, "fold", lambda self, delta, weight, clip: shipped(self, delta, 0.25, clip))
 
 
-def sum_kept_after_failure(patch: Patch) -> None:
-    """After a failure the run goes on with what was folded before it."""
-
-    def read_again(self: Desk, command: Any) -> None:
-        del self, command
-
-    patch.setattr(Desk, "read_again", read_again)
-    patch.setattr(Desk, "drop_round", lambda self, command: None)
-
-
 def stuck_lease(patch: Patch) -> None:
     """A worker that is heard may sit on its lease for ever, and does not notice that its trainer stands still."""
     patch.setattr(workers, "_judge_lease", lambda *_: None)
     patch.setattr(policy, "quorum", lambda round_, reachable, min_workers: len(round_.leases))
-    patch.setitem(session.TIMERS, session.Timer.STEP, lambda state, now_ms: [])
-    patch.setitem(session.TIMERS, session.Timer.TRAINER_READY, lambda state, now_ms: [])
-    patch.setitem(session.TIMERS, session.Timer.TRAINER_FREE, lambda state, now_ms: [])
+    patch.setitem(session.TIMERS, Timer.STEP, lambda state, now_ms: [])
+    patch.setitem(session.TIMERS, Timer.TRAINER_READY, lambda state, now_ms: [])
+    patch.setitem(session.TIMERS, Timer.TRAINER_FREE, lambda state, now_ms: [])
 
 
 MUTANTS: dict[str, Mutant] = {
@@ -178,7 +168,6 @@ MUTANTS: dict[str, Mutant] = {
         data_lost,
         no_rejoin,
         weight_by_claim,
-        sum_kept_after_failure,
         stuck_lease,
     )
 }

@@ -13,9 +13,11 @@ from services.common.protocol.messages import RoundClosed, Task
 from services.master.core import commands as c
 from services.master.core.events import CheckpointDone, Event
 from services.master.core.invariants import violations
+from services.master.core.state import Run
 from services.tests.simulation.master import Master
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
+Accepted = dict[int, tuple[Task, Floats]]  # by shard
 TOLERANCE = 2.0**-20
 
 
@@ -29,7 +31,8 @@ class Oracle:
 
     made: dict[tuple[str, str], tuple[Task, Floats]] = field(default_factory=dict)  # by lease and digest
     announced: dict[tuple[str, int], str] = field(default_factory=dict)  # (run, version) -> digest
-    committed: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)  # (run, version) -> meta
+    written: dict[tuple[str, int, str], Accepted] = field(default_factory=dict)  # (run, version, digest) -> its deltas
+    settled: dict[str, int] = field(default_factory=dict)  # run -> version up to which all was checked
     used: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # run -> positions in durable versions
     folded: dict[tuple[int, str, int], dict[int, str]] = field(default_factory=dict)  # (term, run, round) -> shards
     closed: int = 0
@@ -55,13 +58,18 @@ class Oracle:
         known = self.announced.get((run.id, run.version))
         if known is not None and known != run.digest:
             raise Violated(f"version {run.version} of {run.id} was {known}, is {run.digest} after the restart")
+        if run.version > self.settled.get(run.id, 0):  # it died between the rename and the news of it
+            self._settle(master, run.id, run.version, run.digest)
 
     def _see(self, master: Master, event: Event, commands: list[c.Command]) -> None:
         broken = violations(master.coordinator.state)
         if broken:
             raise Violated("; ".join(broken))
         if isinstance(event, CheckpointDone):
-            self._check_version(master, event)
+            run = master.coordinator.state.run
+            assert run is not None
+            self._settle(master, event.run, event.round, run.digest)
+            self._check_positions(run)
         for command in commands:
             if isinstance(command, c.Fold):
                 self._fold(master, command)
@@ -71,7 +79,7 @@ class Oracle:
                 for key in [key for key in self.folded if key[:2] == (master.term, command.run)]:
                     del self.folded[key]
             elif isinstance(command, c.WriteCheckpoint):
-                self.committed[command.run, command.meta["version"]] = command.meta
+                self._write(master, command)
             elif isinstance(command, c.Send) and isinstance(command.message, RoundClosed):
                 self._announce(master, command.message)
 
@@ -97,37 +105,41 @@ class Oracle:
         if not master.vault.path_of(message.run, message.version).exists():
             raise Violated(f"version {message.version} of {message.run} is announced and not on the disk")
 
-    def _check_version(self, master: Master, event: CheckpointDone) -> None:
-        """The arithmetic, and that no stream position is in two versions."""
-        meta = self.committed[event.run, event.round]
-        self.closed += 1
-        accepted: dict[int, tuple[Task, Floats]] = {}
-        for shard, digest in self.folded.get((master.term, event.run, event.round), {}).items():
+    def _write(self, master: Master, command: c.WriteCheckpoint) -> None:
+        """What the checkpoint says was accepted is what was folded."""
+        accepted: Accepted = {}
+        for shard, digest in self.folded.get((master.term, command.run, command.round), {}).items():
             accepted[shard] = next(
-                made for (lease, name), made in self.made.items()
-                if name == digest and made[0].ref.shard == shard and made[0].ref.round == event.round
-            )  # fmt: skip
-        if sorted(meta["accepted"]) != sorted(accepted):
-            raise Violated(f"round {event.round} lists {meta['accepted']}, folded were {sorted(accepted)}")
-        before = master.parameters(event.run, event.round - 1).astype(np.float64)
-        after = master.parameters(event.run, event.round)
+                made
+                for (_, name), made in self.made.items()
+                if name == digest and (made[0].ref.round, made[0].ref.shard) == (command.round, shard)
+            )
+        if sorted(command.meta["accepted"]) != sorted(accepted):
+            raise Violated(f"round {command.round} lists {command.meta['accepted']}, folded were {sorted(accepted)}")
+        self.written[command.run, command.round, command.meta["digest"]] = accepted
+
+    def _settle(self, master: Master, run: str, version: int, digest: str) -> None:
+        """A version is durable: the arithmetic, and that no stream position is in two versions."""
+        self.closed += 1
+        self.settled[run] = version
+        accepted = self.written[run, version, digest]
+        before = master.parameters(run, version - 1).astype(np.float64)
+        after = master.parameters(run, version)
         weights = np.array([task.samples for task, _ in accepted.values()], dtype=np.float64)
         deltas = np.stack([delta.astype(np.float64) for _, delta in accepted.values()])
-        mean = weights @ deltas / weights.sum()
-        worst = float(np.abs(before - mean - after).max())
+        worst = float(np.abs(before - weights @ deltas / weights.sum() - after).max())
         if not worst <= TOLERANCE * max(1.0, float(np.abs(before).max())):
-            raise Violated(f"version {event.round} differs by {worst:.3g} from what its deltas make")
-        self._check_positions(master, event, [one for task, _ in accepted.values() for one in task.ranges])
+            raise Violated(f"version {version} differs by {worst:.3g} from what its deltas make")
+        used = self.used.get(run, [])
+        ranges = sorted((start, stop) for task, _ in accepted.values() for start, stop in task.ranges)
+        for start, stop in ranges:
+            if any(start < other_stop and other_start < stop for other_start, other_stop in used):
+                raise Violated(f"stream positions {start} to {stop} are in a second version, {version}")
+        self.used[run] = _merge(used + ranges)
 
-    def _check_positions(self, master: Master, event: CheckpointDone, ranges: list[tuple[int, int]]) -> None:
-        merged = self.used.get(event.run, [])
-        for start, stop in sorted(ranges):
-            if any(start < other_stop and other_start < stop for other_start, other_stop in merged):
-                raise Violated(f"stream positions {start} to {stop} are in a second version, {event.round}")
-        used = self.used[event.run] = _merge(merged + [(start, stop) for start, stop in ranges])
-        run = master.coordinator.state.run
-        if run is None or run.id != event.run:
-            return
+    def _check_positions(self, run: Run) -> None:
+        """No stream position is lost: each is used, pending, or with a worker."""
+        used = self.used.get(run.id, [])
         out = [one for round_ in run.rounds for lease in round_.leases for one in lease.ranges]
         if _merge(used + run.pending + out) != [(0, run.cursor)]:
             raise Violated(f"positions were lost: used {used}, pending {run.pending}, out {out} of {run.cursor}")

@@ -1,0 +1,65 @@
+"""Many seeds of trouble, each of them twice the same; every bug put in on purpose is caught."""
+
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+
+from services.tests.simulation.cluster import Cluster, Outcome, Plan
+from services.tests.simulation.mutants import MUTANTS
+
+SEEDS = range(1, 201)
+HOURS = 0.25
+MUTANT_SEEDS = range(1, 25)
+MUTANT_HOURS = 0.15
+
+
+def play(seed: int) -> Outcome | str:
+    """What came of a seed, or how to see it fail again."""
+    workers = 2 + seed % 5
+    try:
+        return Cluster(Plan(seed, workers, HOURS)).run()
+    except Exception as error:  # noqa: BLE001 - told below, with the command that shows it again
+        return f"make simulate SEED={seed} WORKERS={workers} HOURS={HOURS}: {type(error).__name__}: {error}"
+
+
+@pytest.mark.simulation
+@pytest.mark.timeout(600)
+def test_two_hundred_seeds_of_trouble() -> None:
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        found = list(pool.map(play, SEEDS, chunksize=5))
+    failed = [one for one in found if isinstance(one, str)]
+    assert not failed, "\n".join(failed)
+    good = [one for one in found if isinstance(one, Outcome)]
+    print(
+        f"{len(good)} seeds, {sum(one.hours for one in good):.0f} cluster-hours, "
+        f"{sum(one.faults for one in good)} faults, {sum(one.rounds for one in good)} rounds, "
+        f"{sum(one.restarts for one in good)} restarts of the master"
+    )
+    assert sum(one.hours for one in good) >= 50
+    assert sum(one.faults for one in good) >= 5_000
+
+
+@pytest.mark.parametrize("seed", [3, 8])
+def test_a_seed_is_the_same_each_time(seed: int) -> None:
+    first, second = play(seed), play(seed)
+    assert first == second
+
+
+def test_without_faults_it_learns() -> None:
+    outcome = Cluster(Plan(1, hours=0.2, faults=False)).run()
+    assert outcome.loss < 0.15
+    assert outcome.restarts == 0
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_bug_put_in_on_purpose_is_caught(name: str) -> None:
+    for seed in MUTANT_SEEDS:
+        with pytest.MonkeyPatch.context() as patch:
+            MUTANTS[name](patch)
+            try:
+                Cluster(Plan(seed, hours=MUTANT_HOURS)).run()
+            except Exception:  # noqa: BLE001 - caught, in whatever way
+                return
+    pytest.fail(f"{name} went unnoticed in {len(MUTANT_SEEDS)} seeds")
