@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from services.common.protocol.messages import ToWorker
 from services.master.core.commands import Answer, Command, Report, SaveRun, Send
 from services.master.core.policy import Limits, failure_wait_ms
-from services.master.core.state import REACHABLE, Lease, LeaseState, Link, Run, RunPhase, State, Worker
+from services.master.core.state import Lease, LeaseState, Link, Run, RunPhase, State, Worker
 from services.master.core.view import run_view, worker_view
 
 
@@ -56,10 +56,6 @@ class Context:
         wait_ms = failure_wait_ms(worker.failures)
         worker.not_before_ms = self.now_ms + wait_ms
         worker.reason = f"{reason}; gets new work in {wait_ms // 1000} s"
-
-    def reachable(self) -> set[str]:
-        """Ids of workers that can be reached now: for membership tests only, never iterated."""
-        return {worker.id for worker in self.state.workers.values() if worker.link in REACHABLE}
 
     def ready(self) -> list[Worker]:
         """Workers that may get a new shard, by id."""

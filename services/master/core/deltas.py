@@ -62,7 +62,7 @@ def on_delta_staged(ctx: Context, event: DeltaStaged) -> None:
         return
     lease.state, lease.accepted_ms, lease.absmax = LeaseState.ACCEPTED, ctx.now_ms, event.absmax
     worker.failures, worker.reason = 0, ""
-    ctx.out.append(Fold(ref, event.digest, lease.samples / round_.samples(), CLIP, round_.bound))
+    ctx.out.append(Fold(ref, event.digest, lease.samples / round_.samples, CLIP, round_.bound))
     _ack(ctx, event.worker, ref, "accepted", "OK", "accepted; keep it until the round is closed")
 
 

@@ -1,10 +1,10 @@
 """Pure verdicts and divisions: who gets how much, when a round opens and closes. Each verdict brings its reason."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from services.master.core.state import LeaseState, Range, Round
+from services.master.core.state import REACHABLE, LeaseState, Range, Round, Worker
 
 BATCH_MIN = 8
 BATCH_FACTOR_MAX = 4
@@ -61,14 +61,15 @@ def _reasons(round_: Round) -> str:
     return "; ".join(reason[:200] for reason in reasons[:3]) + more or "nobody is left"
 
 
-def quorum(round_: Round, reachable: Collection[str], min_workers: int) -> int:
+def quorum(round_: Round, workers: Mapping[str, Worker], min_workers: int) -> int:
     """Deltas needed to close at the deadline: only workers that can be reached, or are done, count."""
-    counted = [x for x in round_.leases if x.state is LeaseState.ACCEPTED or (x.is_out and x.worker in reachable)]
-    return max(1, min(min_workers, len(counted)))
+    here = {one.id for one in workers.values() if one.link in REACHABLE}  # for membership only, never iterated
+    counted = sum(x.state is LeaseState.ACCEPTED or (x.is_out and x.worker in here) for x in round_.leases)
+    return max(1, min(min_workers, counted))
 
 
 def close_verdict(
-    now_ms: int, round_: Round, reachable: Collection[str], names: dict[str, str], min_workers: int, limits: Limits
+    now_ms: int, round_: Round, workers: Mapping[str, Worker], min_workers: int, limits: Limits
 ) -> tuple[Verdict, str]:
     """CLOSE, WAIT or REOPEN a collecting round, with the reason.
 
@@ -85,7 +86,8 @@ def close_verdict(
         if lost == 0:
             return Verdict.CLOSE, f"all {total} workers submitted" if total > 1 else "the worker submitted"
         return Verdict.CLOSE, f"{len(accepted)} of {total} workers submitted, {lost} lost"
-    if len(accepted) >= quorum(round_, reachable, min_workers):
+    late = accepted and now_ms >= round_.opened_ms + limits.straggler_ms_min  # else there is nothing to reckon yet
+    if late and (len(accepted) >= min_workers or len(accepted) >= quorum(round_, workers, min_workers)):
         times = sorted(lease.accepted_ms - round_.opened_ms for lease in accepted)
         wait_ms = max(limits.straggler_ms_min, int(limits.straggler_factor * times[len(times) // 2]))
         if now_ms >= round_.opened_ms + wait_ms:
@@ -93,7 +95,7 @@ def close_verdict(
                 Verdict.CLOSE,
                 f"{len(accepted)} of {total} workers submitted; the others took over {wait_ms / 1000:.0f} s",
             )
-    waiting = ", ".join(names.get(lease.worker, lease.worker) for lease in out[:3])
+    waiting = ", ".join(workers[lease.worker].name if lease.worker in workers else lease.worker for lease in out[:3])
     more = f" and {len(out) - 3} more" if len(out) > 3 else ""
     return Verdict.WAIT, f"{len(accepted)} of {total} workers submitted; waiting for {waiting}{more}"
 

@@ -159,8 +159,7 @@ def _open(ctx: Context, run: Run, number: int, ready: list[Worker]) -> None:
 
 
 def _consider_closing(ctx: Context, run: Run, round_: Round) -> None:
-    names = {worker.id: worker.name for worker in ctx.state.workers.values()}
-    verdict, reason = policy.close_verdict(ctx.now_ms, round_, ctx.reachable(), names, run.spec.min_workers, ctx.limits)
+    verdict, reason = policy.close_verdict(ctx.now_ms, round_, ctx.state.workers, run.spec.min_workers, ctx.limits)
     changed = reason != round_.reason
     round_.reason = reason
     if verdict is policy.Verdict.WAIT:
@@ -174,7 +173,7 @@ def _consider_closing(ctx: Context, run: Run, round_: Round) -> None:
     if len(accepted) < len(round_.leases):
         ctx.warn(f"round {round_.number} closes early: {reason}; the rest of its data comes again")
     round_.phase = RoundPhase.AGGREGATING
-    ctx.out.append(Aggregate(run.id, round_.number, sum(lease.samples for lease in accepted) / round_.samples()))
+    ctx.out.append(Aggregate(run.id, round_.number, sum(lease.samples for lease in accepted) / round_.samples))
 
 
 def _reopen(ctx: Context, run: Run, round_: Round) -> None:

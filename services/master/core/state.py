@@ -97,17 +97,15 @@ class Round:
     digest: str = ""
     meta: dict[str, Any] = field(default_factory=dict)  # what its checkpoint says, fixed when COMMITTING begins
     by_worker: dict[str, Lease] = field(init=False, repr=False)  # a worker has at most one lease in a round
+    samples: int = field(init=False)  # assigned in the round: what a delta's weight is a fraction of
 
     def __post_init__(self) -> None:
         self.by_worker = {lease.worker: lease for lease in self.leases}
+        self.samples = sum(lease.samples for lease in self.leases)
 
     def lease(self, lease_id: str) -> Lease | None:
         """The lease with this id, if it belongs to this attempt."""
         return next((lease for lease in self.leases if lease.id == lease_id), None)
-
-    def samples(self) -> int:
-        """Samples assigned in the round: what a delta's weight is a fraction of."""
-        return sum(lease.samples for lease in self.leases)
 
     def accepted(self) -> list[Lease]:
         """Accepted leases, by shard."""

@@ -65,9 +65,9 @@ def worker_view(worker: Worker, run: Run | None, now_ms: int) -> dict[str, Any]:
 def _share(worker: Worker, run: Run | None) -> float | None:
     if run is None or not run.rounds:
         return None
-    leases = run.rounds[-1].leases
-    own = sum(lease.samples for lease in leases if lease.worker == worker.id)
-    return round(own / sum(lease.samples for lease in leases), 4)
+    round_ = run.rounds[-1]
+    lease = round_.by_worker.get(worker.id)
+    return round(lease.samples / round_.samples, 4) if lease is not None else 0.0
 
 
 def _round_view(round_: Round) -> dict[str, Any]:

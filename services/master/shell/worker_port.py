@@ -65,6 +65,7 @@ class WorkerPort:
     chunk_bytes: int = CHUNK_BYTES
     _sessions: dict[str, _Session] = field(default_factory=dict)
     _routes: dict[bytes, str] = field(default_factory=dict)
+    _unsent: dict[str, None] = field(default_factory=dict)  # workers with something in their outbox, in order
 
     def receive(self, now_ms: int) -> list[Event]:
         """Take what has come, at most FRAMES_AT_ONCE messages."""
@@ -88,11 +89,16 @@ class WorkerPort:
         session = self._sessions.get(worker)
         if session is not None:
             session.outbox.append(encode(message, payload))
+            self._unsent[worker] = None
 
     def flush(self) -> list[Event]:
         """Send what the sockets take; a worker that has no route any more, or takes nothing, is DETACHED."""
         events: list[Event] = []
-        for worker, session in list(self._sessions.items()):
+        unsent, self._unsent = self._unsent, {}
+        for worker in unsent:
+            session = self._sessions.get(worker)
+            if session is None:
+                continue
             while session.outbox:
                 frames = session.outbox[0]
                 try:
@@ -109,6 +115,8 @@ class WorkerPort:
             if len(session.outbox) > OUTBOX_MAX:
                 self.forget(worker)
                 events.append(WorkerLeft(worker, "it takes no messages"))
+            elif session.outbox:
+                self._unsent[worker] = None
         return events
 
     def forget(self, worker: str) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from services.master.core import policy
 from services.master.core.policy import Limits, Verdict
-from services.master.core.state import Lease, LeaseState, Round
+from services.master.core.state import Lease, LeaseState, Link, Round, Worker
 
 NAMES = {"a": "ada", "b": "bob", "c": "cyd"}
 
@@ -92,12 +92,17 @@ def test_a_round_opens_only_with_enough_workers_and_says_what_is_missing() -> No
     assert policy.open_verdict(2, 2, 2) == (True, "2 workers ready")
 
 
+def a_worker(name: str, link: Link) -> Worker:
+    return Worker(name, NAMES[name], "linux", 1, 1, 1, 1.0, "0" * 32, 0, 0, link=link)
+
+
 def test_close_verdicts() -> None:
     limits = Limits()
     out, accepted, lost = LeaseState.OUT, LeaseState.ACCEPTED, LeaseState.LOST
 
     def verdict(now_ms: int, round_: Round, reachable: set[str], min_workers: int = 1) -> tuple[Verdict, str]:
-        return policy.close_verdict(now_ms, round_, reachable, NAMES, min_workers, limits)
+        known = {one: a_worker(one, Link.LINKED if one in reachable else Link.DETACHED) for one in NAMES}
+        return policy.close_verdict(now_ms, round_, known, min_workers, limits)
 
     assert verdict(10, a_round(accepted, accepted), {"a", "b"})[0] is Verdict.CLOSE
     assert verdict(10, a_round(accepted, lost), {"a"}) == (Verdict.CLOSE, "1 of 2 workers submitted, 1 lost")
@@ -133,7 +138,7 @@ def test_the_reason_of_a_reopened_round_stays_short() -> None:
         Lease(f"l{at}", at, f"w{at}", [], 1, 1, 1, 1.0, LeaseState.LOST, f"worker {at} " + "x" * 900)
         for at in range(1000)
     ]
-    verdict, reason = policy.close_verdict(0, round_, set(), {}, 1, Limits())
+    verdict, reason = policy.close_verdict(0, round_, {}, 1, Limits())
     assert verdict is Verdict.REOPEN
     assert len(reason) < 700
     assert reason.endswith("and 997 more reasons")

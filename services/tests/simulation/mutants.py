@@ -84,7 +84,7 @@ def not_finite_accepted(patch: Patch) -> None:
 
 def quorum_counts_dead(patch: Patch) -> None:
     """The quorum counts workers that cannot be reached, and there is no straggler rule without it."""
-    patch.setattr(policy, "quorum", lambda round_, reachable, min_workers: len(round_.leases))
+    patch.setattr(policy, "quorum", lambda round_, workers, min_workers: len(round_.leases))
     patch.setattr(workers, "_judge_lease", lambda *_: None)
     patch.setattr(workers, "_gone", lambda ctx, worker, reason: setattr(worker, "link", Link.LOST))
 
