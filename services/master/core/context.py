@@ -28,6 +28,7 @@ class Context:
 
     def report_run(self, run: Run, text: str) -> None:
         """Show the run as it is now; an empty text is not logged."""
+        run.untold = False
         self.out.append(Report("RUN", text, run_view(run)))
 
     def report_worker(self, worker: Worker, text: str) -> None:

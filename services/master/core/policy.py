@@ -76,8 +76,7 @@ def close_verdict(
     All leases answered: CLOSE. Quorum and 1.5 x the median time of those accepted: CLOSE without the stragglers.
     Nobody left and nothing accepted: REOPEN.
     """
-    accepted = round_.accepted()
-    out = [lease for lease in round_.leases if lease.is_out]
+    accepted, out = round_.sorted_out()
     total = len(round_.leases)
     if not out and not accepted:
         return Verdict.REOPEN, _reasons(round_)

@@ -164,7 +164,7 @@ def _consider_closing(ctx: Context, run: Run, round_: Round) -> None:
     round_.reason = reason
     if verdict is policy.Verdict.WAIT:
         if changed and run.phase is not RunPhase.PAUSED:
-            ctx.set_phase(run, run.phase, f"round {round_.number}: {reason}", log=False)
+            run.reason, run.untold = f"round {round_.number}: {reason}", True  # told with the next Tick
         return
     if verdict is policy.Verdict.REOPEN:
         _reopen(ctx, run, round_)

@@ -109,7 +109,17 @@ class Round:
 
     def accepted(self) -> list[Lease]:
         """Accepted leases, by shard."""
-        return [lease for lease in self.leases if lease.state is LeaseState.ACCEPTED]
+        return self.sorted_out()[0]
+
+    def sorted_out(self) -> tuple[list[Lease], list[Lease]]:
+        """Accepted leases and those that are out, each by shard. Asked for each delta: one walk, nothing more."""
+        accepted, out, states = [], [], (LeaseState.OUT, LeaseState.UPLOADING)
+        for lease in self.leases:
+            if lease.state is LeaseState.ACCEPTED:
+                accepted.append(lease)
+            elif lease.state in states:
+                out.append(lease)
+        return accepted, out
 
 
 @dataclass
@@ -129,6 +139,7 @@ class Run:
     spec: RunSpec
     phase: RunPhase
     reason: str
+    untold: bool = False  # the reason changed since the page was told
     version: int = 0
     digest: str = ""
     prepared: bool = False

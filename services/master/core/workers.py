@@ -14,6 +14,8 @@ def on_tick(ctx: Context, event: Tick) -> None:
     if state.last_tick_ms and gap_ms > 2 * limits.heartbeat_ms:
         _restart_deadlines(ctx, gap_ms)
     state.last_tick_ms = ctx.now_ms
+    if state.run is not None and state.run.untold:
+        ctx.report_run(state.run, "")
     for worker in state.by_id():
         _judge(ctx, worker)
     if ctx.now_ms - state.last_heartbeat_ms >= limits.heartbeat_ms:

@@ -20,7 +20,7 @@ from services.worker.core import events as e
 from services.worker.core.session import Session
 from services.worker.core.state import Facts
 
-TICK_MS = 500
+TICK_MS = 1_000
 START_MS = (200, 2_000)
 _DATA: dict[str, Any] = {}
 
