@@ -29,6 +29,7 @@ class RestoreRun:
     run: str
     spec: RunSpec
     version: int
+    restored: int  # WorkFailed of before carries a lower number
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,8 @@ def on_delta_staged(ctx: Context, event: DeltaStaged) -> None:
     if refusal is not None:
         code, text = refusal
         ctx.failed(worker, lease, f"the delta of {worker.name} was refused: {text}", refused=True, bad=True)
-        ctx.out.append(DropStaged(ref, event.digest))
+        if not event.code:  # else nothing was staged
+            ctx.out.append(DropStaged(ref, event.digest))
         ctx.out.append(Report("DELTA", f"round {ref.round} shard {ref.shard} refused ({code}): {text}", {}))
         _ack(ctx, event.worker, ref, "refused", code, text)
         return
@@ -70,7 +71,7 @@ def on_upload_stalled(ctx: Context, event: UploadStalled) -> None:
     """A place for a delta that does not come: the round does not wait for it any longer."""
     worker = ctx.state.workers.get(event.worker)
     status, _, _, lease = _admit(ctx, event.worker, event.ref)
-    if worker is None or status is not None or lease is None:
+    if worker is None or status is not None or lease is None or lease.state is not LeaseState.UPLOADING:
         return
     reason = f"the upload of {worker.name} stood still"
     ctx.failed(worker, lease, reason, refused=False)

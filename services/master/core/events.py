@@ -166,10 +166,11 @@ class CheckpointDone:
 
 @dataclass(frozen=True)
 class WorkFailed:
-    """Disk or aggregation failed; nothing durable was lost."""
+    """Disk or aggregation failed; nothing durable was lost. `restored`: how often the run had been resumed by then."""
 
     run: str
     reason: str
+    restored: int = 0
 
 
 @dataclass(frozen=True)

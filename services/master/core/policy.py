@@ -29,6 +29,7 @@ class Limits:
     straggler_ms_min: int = 5_000
     idle_ms: int = 30_000  # with a lease and not at work on it
     stalled_ms: int = 180_000  # at work without progress; a worker sees to it itself much earlier
+    transfer_ms: int = 3_600_000  # pulling or uploading without end: the shell counts places, and tells sooner
     failed_attempts_max: int = 3
     failed_workers_max: int = 3
 

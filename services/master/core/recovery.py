@@ -71,7 +71,7 @@ def checkpoint_meta(run: Run, round_: Round, now_ms: int) -> dict[str, Any]:
         "row": {
             "round": round_.number,
             "workers": len(accepted),
-            "train_loss": round(sum(loss * samples for loss, samples in losses) / weight, 6) if weight else None,
+            "train_loss": round(sum(loss * (samples / weight) for loss, samples in losses), 6) if weight else None,
             "eval_loss": None,
             "eval_accuracy": None,
             "samples": sum(lease.samples for lease in accepted),

@@ -53,6 +53,9 @@ def on_assignment_saved(ctx: Context, event: AssignmentSaved) -> None:
     for lease in round_.leases:
         if lease.state is LeaseState.OUT:
             lease.moved_ms = ctx.now_ms
+            worker = ctx.state.workers.get(lease.worker)
+            if worker is not None:
+                worker.reason = ""
             ctx.send(lease.worker, _task(ctx, run, round_, lease))
     ctx.report_run(run, "")
 
@@ -97,6 +100,8 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
     if run.version >= run.spec.rounds and run.phase is not RunPhase.STOPPED:
         run.finished = True
         ctx.set_phase(run, RunPhase.STOPPED, f"finished: all {run.spec.rounds} rounds are closed")
+    elif run.phase is RunPhase.STOPPED:
+        ctx.set_phase(run, RunPhase.STOPPED, f"stopped by the operator at version {run.version}")
     elif run.phase is RunPhase.PAUSED and not run.rounds:
         ctx.set_phase(run, RunPhase.PAUSED, PAUSED_REASON, log=False)
     else:
@@ -151,7 +156,7 @@ def _open(ctx: Context, run: Run, number: int, ready: list[Worker]) -> None:
         )
     # A round that was refused as a whole is tried again with a wider bound: the values may really have grown.
     bound = policy.fold_bound(run.recent_absmax)
-    bound = bound if run.attempt == 0 else max(bound, policy.BOUND_FIRST)
+    bound = max(bound, policy.BOUND_FIRST) if run.failed_attempts else bound
     round_ = Round(number, run.attempt, run.version, bound, leases, ctx.now_ms)
     round_.reason = f"assigned to {len(leases)} workers"
     run.rounds.append(round_)

@@ -59,10 +59,13 @@ def on_unusable(ctx: Context, event: RunUnusable) -> None:
 def on_failed(ctx: Context, event: WorkFailed) -> None:
     """The disk or the aggregation failed: stop here, with everything durable untouched."""
     run = ctx.state.run
-    if run is None or run.id != event.run:
+    if run is None or run.id != event.run or event.restored != run.restored:  # it was resumed since
         return
     drop_rounds(ctx, run, "the run failed", committing=True)
     run.attempt += 1  # what is still on its way belongs to an attempt that is over
+    if run.phase is RunPhase.STOPPED:  # it had ended: only its last round or row is not written
+        ctx.warn(f"{run.name}: {event.reason}")
+        return
     ctx.set_phase(run, RunPhase.FAILED, event.reason)
 
 
@@ -85,7 +88,8 @@ def on_resume(ctx: Context, event: ResumeRun) -> None:
         if not run.prepared:
             ctx.answer(event.cmd_id, "RUN_NOT_IN_PHASE", f"{run.name} never began ({run.reason}); start a new run")
             return
-        ctx.out.append(RestoreRun(run.id, run.spec, run.version))
+        run.restored += 1
+        ctx.out.append(RestoreRun(run.id, run.spec, run.version, run.restored))
         run.failed_attempts, run.failed_workers, run.trouble = 0, [], ""
         for worker in ctx.state.by_id():
             worker.failures, worker.not_before_ms = 0, 0

@@ -153,6 +153,7 @@ class Run:
     failed_attempts: int = 0  # at the next round, one after the other
     failed_workers: list[str] = field(default_factory=list)  # those that could not do it
     trouble: str = ""  # why the last attempt failed
+    restored: int = 0  # how often it was resumed from FAILED
     closed_accepted: dict[int, list[int]] = field(default_factory=dict)  # the last rounds
     recent_absmax: list[float] = field(default_factory=list)  # of the last closed rounds, newest last
     recent_ms: list[int] = field(default_factory=list)

@@ -1,6 +1,6 @@
 """Handlers for workers: joining, leaving, signs of life, the owner's pause, removal. Liveness is decided on Tick."""
 
-from services.common.protocol.messages import Bye, Cancel, Drain, Heartbeat, Progress, TaskAck, TaskRefuse
+from services.common.protocol.messages import Bye, Cancel, Drain, Heartbeat, Progress, TaskAck, TaskRef, TaskRefuse
 from services.master.core.commands import ForgetSession, Report, RevokeWorker
 from services.master.core.context import Context
 from services.master.core.events import RemoveWorker, Tick, WorkerHeard, WorkerJoined, WorkerLeft, WorkerSaid
@@ -42,6 +42,8 @@ def on_joined(ctx: Context, event: WorkerJoined) -> None:
         last_heard_ms=ctx.now_ms,
         joined_ms=ctx.now_ms,
         measured=known.measured if known is not None else False,
+        failures=known.failures if known is not None else 0,  # a short break of the line mends nothing
+        not_before_ms=known.not_before_ms if known is not None else 0,
         accepted_rounds=known.accepted_rounds if known is not None else 0,
         samples_total=known.samples_total if known is not None else 0,
     )
@@ -95,21 +97,22 @@ def on_said(ctx: Context, event: WorkerSaid) -> None:
         worker.agent, worker.owner = message.agent, message.owner
         worker.step, worker.steps_total = message.step, message.steps_total
         worker.progress_age_ms = message.progress_age_ms
-        if message.agent not in ("idle", "holding"):
-            _moved(ctx, worker, message.progress_age_ms)
+        if message.agent not in ("idle", "holding") and not (message.agent == "paused" and message.steps_total == 0):
+            for own in _leases_of(ctx, worker.id):
+                own.moved_ms = max(own.moved_ms, ctx.now_ms - message.progress_age_ms)
         if worker.draining and message.agent != "paused":
             worker.draining, worker.reason = False, ""
             ctx.report_worker(worker, f"{worker.name} takes work again")
     elif isinstance(message, TaskAck):
         worker.agent = "training"
-        _moved(ctx, worker, 0)
+        _moved(ctx, worker, message.ref)
     elif isinstance(message, Progress):
         worker.agent, worker.step, worker.steps_total = "training", message.step, message.steps_total
         worker.progress_age_ms = 0
-        _moved(ctx, worker, 0)
+        _moved(ctx, worker, message.ref)
     elif isinstance(message, TaskRefuse):
         lease = next((one for one in _leases_of(ctx, worker.id) if one.id == message.ref.lease), None)
-        if lease is not None and lease.state is not LeaseState.ACCEPTED:
+        if lease is not None and lease.is_out:
             ctx.failed(worker, lease, f"{worker.name} handed it back: {message.reason}", refused=not message.busy)
             ctx.report_worker(worker, f"{worker.name} handed shard {lease.shard} back: {message.reason}")
     elif isinstance(message, Drain):
@@ -156,7 +159,7 @@ def _judge_lease(ctx: Context, worker: Worker, round_: Round, lease: Lease) -> N
     still_ms = ctx.now_ms - lease.moved_ms
     if worker.agent in ("idle", "holding") and still_ms >= ctx.limits.idle_ms:
         reason = f"{worker.name} does not work on it"
-    elif worker.agent in ("training", "paused") and still_ms >= ctx.limits.stalled_ms:
+    elif still_ms >= (ctx.limits.stalled_ms if worker.agent in ("training", "paused") else ctx.limits.transfer_ms):
         reason = f"{worker.name} made no progress for {still_ms // 1000} s"
     else:
         return
@@ -165,9 +168,10 @@ def _judge_lease(ctx: Context, worker: Worker, round_: Round, lease: Lease) -> N
     ctx.report_worker(worker, f"{reason} (shard {lease.shard}); its shard comes again")
 
 
-def _moved(ctx: Context, worker: Worker, ago_ms: int) -> None:
+def _moved(ctx: Context, worker: Worker, ref: TaskRef) -> None:
     for lease in _leases_of(ctx, worker.id):
-        lease.moved_ms = max(lease.moved_ms, ctx.now_ms - ago_ms)
+        if lease.id == ref.lease:
+            lease.moved_ms = ctx.now_ms
 
 
 def _gone(ctx: Context, worker: Worker, reason: str) -> None:
@@ -191,10 +195,11 @@ def _leases_of(ctx: Context, worker: str) -> list[Lease]:
 def _restart_deadlines(ctx: Context, gap_ms: int) -> None:
     slept_ms = gap_ms - ctx.limits.heartbeat_ms
     for worker in ctx.state.by_id():
-        worker.last_heard_ms += slept_ms
+        worker.last_heard_ms = min(ctx.now_ms, worker.last_heard_ms + slept_ms)  # it may have been heard since
     for round_ in ctx.state.run.rounds if ctx.state.run else []:
-        round_.opened_ms += slept_ms
+        round_.opened_ms = min(ctx.now_ms, round_.opened_ms + slept_ms)
         for lease in round_.leases:
-            lease.moved_ms += slept_ms
-            lease.accepted_ms += slept_ms if lease.state is LeaseState.ACCEPTED else 0
+            lease.moved_ms = min(ctx.now_ms, lease.moved_ms + slept_ms)
+            if lease.state is LeaseState.ACCEPTED:
+                lease.accepted_ms = min(ctx.now_ms, lease.accepted_ms + slept_ms)
     ctx.warn(f"this PC slept or was stopped for {slept_ms / 1000:.0f} s; all deadlines start anew")

@@ -36,11 +36,10 @@ class Aggregation:
         self._thread.join()
 
     def _work(self) -> None:
-        desk = self._open_desk()
-        while (job := self._jobs.get()) is not None:
-            try:
+        try:
+            desk = self._open_desk()
+            while (job := self._jobs.get()) is not None:
                 desk.run_job(job)
-            except Exception as error:  # noqa: BLE001 - a bug: the loop raises it and ends the master, loudly
-                self._crashed(error)
-                return
-        desk.close()
+            desk.close()
+        except Exception as error:  # noqa: BLE001 - a bug, or no store: the loop raises it and ends the master, loudly
+            self._crashed(error)

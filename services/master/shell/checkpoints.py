@@ -4,6 +4,7 @@ The seal is the ZIP archive comment `mahe1 sha256=<64 hex>`, computed over the w
 (DESIGN section 6), so that every bit of the file is covered and `numpy.load(..., allow_pickle=False)` reads it.
 """
 
+import contextlib
 import hashlib
 import io
 import json
@@ -90,7 +91,7 @@ def newest_good(folder: Path) -> tuple[Checkpoint | None, list[str]]:
         try:
             return read(path), sentences
         except CheckpointError as error:
-            path.rename(path.with_suffix(".npz.bad"))
+            path.replace(path.with_suffix(".npz.bad"))
             sentences.append(f"{error.sentence}; it is set aside as {path.name}.bad")
     if sentences or any(folder.glob("*.bad")):
         raise CheckpointError(
@@ -107,7 +108,8 @@ def prune(folder: Path, keep: set[int]) -> None:
             remove(path_of(folder, round_number))
     for stale in folder.glob(".ckpt-*.tmp"):
         remove(stale)
-    sync_folder(folder)
+    with contextlib.suppress(OSError):  # what is deleted twice does no harm
+        sync_folder(folder)
 
 
 def seal(raw: bytes) -> bytes:

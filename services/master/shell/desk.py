@@ -119,6 +119,7 @@ class Desk:
     ) -> None:
         self._rows, self._vault = rows, vault
         self._post, self._publish, self._pinned = post, publish, pinned
+        self._run, self._restored = "", 0  # the run in work, or that should be; how often it was resumed
         self._current: _Current | None = None
         self._staged: dict[tuple[str, str], Floats] = {}  # checked deltas by lease and digest, until folded or dropped
 
@@ -131,10 +132,11 @@ class Desk:
         try:
             job(self)
         except MaheError as error:
-            self._post(WorkFailed(self._current.run if self._current else "", error.sentence))
+            self._post(WorkFailed(self._run, error.sentence, self._restored))
 
     def prepare(self, command: PrepareRun) -> None:
         """Read the data, build the model, write version 0."""
+        self._run, self._restored = command.run, 0
         try:
             data = describe(command.spec.dataset)
             dataset = load(data)
@@ -154,7 +156,7 @@ class Desk:
 
     def restore(self, spec: RunSpec, checkpoint: Checkpoint, best: int | None) -> None:
         """Take up a run from its checkpoint."""
-        run = checkpoint.meta["run"]
+        run = self._run = checkpoint.meta["run"]
         outer = build_outer(spec.outer)
         outer.load(checkpoint.outer)
         self._current = _Current(run, checkpoint.parameters, outer, best=best)
@@ -162,10 +164,11 @@ class Desk:
 
     def read_again(self, command: RestoreRun) -> None:
         """Go back to a durable version: what was computed or checked since is void."""
-        current = self._run_of(command.run)
+        self._run, self._restored = command.run, command.restored
         self._staged.clear()
-        checkpoint = self._vault.read(command.run, command.version)
-        self.restore(command.spec, checkpoint, current.best)
+        best = self._current.best if self._current is not None and self._current.run == command.run else None
+        self._current = None
+        self.restore(command.spec, self._vault.read(command.run, command.version), best)
 
     def check(self, worker: str, ref: TaskRef, delta: Floats, expected_digest: str) -> None:
         """Digest of the whole, finite, largest entry, norm."""

@@ -118,8 +118,7 @@ def _forget_session(on: Effects, command: c.ForgetSession, now_ms: int) -> None:
 
 
 def _revoke_worker(on: Effects, command: c.RevokeWorker, now_ms: int) -> list[Event]:
-    events = on.workers.flush()  # its BYE goes out first
-    on.admission.revoke_worker(command.worker)
+    events = on.workers.flush()  # its BYE goes out first; its key was deleted when the operator asked
     _forget_session(on, c.ForgetSession(command.worker), now_ms)
     return events
 

@@ -53,7 +53,8 @@ class Evaluation:
         self._waiting: _Job | None = None
         self._last: int | None = None  # until its MarkBest, if any, has surely been queued
         self._failures, self._failed_ms = 0, 0
-        self._now_ms, self._asked_ms = 0, 0
+        self._now_ms = 0
+        self._asked_ms: int | None = None  # None: since the last tick
 
     def warm(self) -> None:
         """Start the process ahead of the first question of a run."""
@@ -64,8 +65,10 @@ class Evaluation:
     def tick(self, now_ms: int) -> None:
         """End a child that takes too long; its exit line says so to `take`. A rest makes failures forgotten."""
         self._now_ms = now_ms
-        if self._running is not None and self._child is not None and now_ms - self._asked_ms >= DEADLINE_MS:
+        if self._asked_ms is None:
             self._asked_ms = now_ms
+        if self._running is not None and self._child is not None and now_ms - self._asked_ms >= DEADLINE_MS:
+            self._asked_ms = None
             self._child.kill()
         if self._failures and now_ms - self._failed_ms >= REST_MS:
             self._failures = 0
@@ -134,7 +137,7 @@ class Evaluation:
             self._failures += 1
             self._failed_ms = self._now_ms
             return [_skip(job, f"not evaluated: this PC cannot start the evaluator ({error.strerror or error})")]
-        self._running, self._asked_ms = job, self._now_ms
+        self._running, self._asked_ms = job, None
         if self._child is not None:
             self._child.send(job.line)
         return []

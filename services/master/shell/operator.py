@@ -8,6 +8,7 @@ from typing import Any
 from services.common.errors import MaheError, ProtocolError
 from services.common.learning import build_inner, build_model, build_outer, catalog
 from services.common.protocol import control
+from services.common.protocol.limits import PARAMETERS_MAX
 from services.common.protocol.messages import RunSpec
 from services.master.core import events
 from services.master.core.coordinator import Coordinator
@@ -48,6 +49,7 @@ class Operator:
         if isinstance(command, control.RemoveWorker):
             if command.worker not in self.admission.names():
                 raise ProtocolError(f"worker {command.worker} is not enrolled", code="WORKER_UNKNOWN")
+            self.admission.revoke_worker(command.worker)  # first: when the store cannot be written nothing has happened
             self.step(events.RemoveWorker(cmd_id, command.worker))
             return None
         return self._look_up(command)
@@ -122,6 +124,9 @@ def _check_spec(spec: RunSpec) -> None:
         build_outer(spec.outer)
     except MaheError as error:
         raise ProtocolError(error.sentence, code="BAD_SPEC") from None
+    if model.n_parameters > PARAMETERS_MAX:
+        text = f"field model has {model.n_parameters} parameters, allowed are {PARAMETERS_MAX}; use a smaller one"
+        raise ProtocolError(text, code="BAD_SPEC")
 
 
 def _join_view(

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from services.common.protocol.codec import Buffer
+from services.common.protocol.limits import HEARTBEAT_MS
 from services.common.protocol.messages import DeltaChunk, DeltaCommit, Pull, TaskRef
 from services.master.core.commands import Command, Evaluate
 from services.master.core.coordinator import Coordinator
-from services.master.core.events import Event, Tick
+from services.master.core.events import DeltaStaged, Event, Tick
 from services.master.shell.desk import Snapshot
 from services.master.shell.effects import Effects
 from services.master.shell.resume import Found
@@ -22,14 +23,19 @@ from services.master.shell.resume import Found
 Letter = Event | Snapshot | dict[str, Any] | Exception  # events, new versions, the evaluator's lines, a crash
 
 
+SLEPT_MS = 2 * HEARTBEAT_MS  # a tick later than this: the PC slept, or the loop stood still
+
+
 @dataclass
 class Reactor:
-    """`clock` is monotonic, in ms."""
+    """`clock` is monotonic, in ms. Transfers and the evaluator are timed without the time in which this PC slept."""
 
     coordinator: Coordinator
     effects: Effects
     clock: Callable[[], int]
     seen: Callable[[Event, list[Command]], None] | None = None  # by a journal, by the simulator's oracle
+    _last_tick_ms: int = 0
+    _slept_ms: int = 0
 
     def step(self, event: Event) -> None:
         """One event and all that follows from it."""
@@ -40,8 +46,10 @@ class Reactor:
             commands = self.coordinator.step(event, now_ms)
             if self.seen is not None:
                 self.seen(event, commands)
+            if isinstance(event, DeltaStaged):
+                self.effects.uploads.checked(event.ref.lease, event.digest, self._awake_ms())
             for command in commands:
-                following += self.effects.apply(command, now_ms)
+                following += self.effects.apply(command, self._awake_ms())
 
     def open(self, letter: Letter) -> None:
         """What another thread or process has to say."""
@@ -57,7 +65,7 @@ class Reactor:
 
     def bulk(self, worker: str, message: Pull | DeltaChunk | DeltaCommit, payload: Buffer | None) -> None:
         """What only moves bytes and never reaches the coordinator."""
-        now_ms = self.clock()
+        now_ms = self._awake_ms()
         if isinstance(message, Pull):
             self.effects.downloads.pull(worker, message, now_ms)
         elif isinstance(message, DeltaChunk):
@@ -72,7 +80,10 @@ class Reactor:
 
     def tick(self) -> None:
         """Deadlines; log lines go to the store."""
-        now_ms = self.clock()
+        gap_ms = self.clock() - self._last_tick_ms if self._last_tick_ms else 0
+        self._last_tick_ms = self.clock()
+        self._slept_ms += gap_ms if gap_ms > SLEPT_MS else 0
+        now_ms = self._awake_ms()
         effects = self.effects
         self.step(Tick())
         effects.downloads.tick(now_ms)
@@ -92,6 +103,9 @@ class Reactor:
         best = saved.best_eval.version if saved.best_eval else None
         self.effects.aggregation.do(lambda desk: desk.restore(saved.spec, found.checkpoint, best))
         for version in self.coordinator.state.run.rows if self.coordinator.state.run else ():
-            self.effects.apply(Evaluate(saved.run, version), self.clock())
+            self.effects.apply(Evaluate(saved.run, version), self._awake_ms())
         text = f"run {saved.run}, {saved.phase.value}, is taken up at version {saved.meta['version']}"
         self.effects.bulletin.post("MASTER", text, {})
+
+    def _awake_ms(self) -> int:
+        return self.clock() - self._slept_ms

@@ -57,6 +57,12 @@ def find_run(store: Store, vault: Vault, names: dict[str, str]) -> tuple[Found |
         table=store.assignment(row["id"], meta["version"] + 1),
         names=names,
         last_eval=measured[-1] if measured else None,
-        best_eval=min(measured, key=lambda one: (one.loss, one.version)) if measured else None,
+        best_eval=_best(store, row["id"]),
     )
     return Found(saved, checkpoint, row["created_at_ms"], rows), sentences
+
+
+def _best(store: Store, run: str) -> Evaluation | None:
+    version = store.best_round(run)
+    rows = store.rounds(run, version - 1, 1) if version is not None else []
+    return Evaluation(rows[0]["round"], rows[0]["eval_loss"], rows[0]["eval_accuracy"]) if rows else None

@@ -42,7 +42,10 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "master.sqlite"
-        self._db = sqlite3.connect(self._path, isolation_level=None)
+        try:
+            self._db = sqlite3.connect(self._path, isolation_level=None)
+        except sqlite3.Error as error:
+            raise CheckpointError(f"the store {self._path} cannot be opened: {error}; see what lies there") from None
         try:
             self._path.chmod(0o600)  # join secrets; SQLite gives its WAL the same mode
             self._db.execute("PRAGMA journal_mode=WAL")

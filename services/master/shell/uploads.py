@@ -34,7 +34,8 @@ class _Upload:
     next_chunk: int = 0
     since_ms: int = 0
     bytes_since: int = 0
-    moved_ms: int = 0
+    still_ms: int = 0  # with a place and without a new byte, in earlier places
+    since_moved_ms: int = 0  # the last new byte, or when it got its place
     told_ms: int = 0  # when it was last told to wait
 
     def ask(self, count: int) -> list[int]:
@@ -49,29 +50,30 @@ class _Upload:
 
 @dataclass
 class Uploads:
-    """`checked` gets each complete delta; `send` puts a message into a worker's outbox."""
+    """`complete` gets each complete delta; `send` puts a message into a worker's outbox."""
 
     term: int
     send: Callable[[str, ToWorker], None]
     complete: Callable[[str, TaskRef, npt.NDArray[np.float32], str], None]
     _active: dict[str, _Upload] = field(default_factory=dict)  # by lease
     _waiting: deque[_Upload] = field(default_factory=deque)
+    _in_check: set[str] = field(default_factory=set)  # leases; for membership and their number only
 
     def begin(self, worker: str, begin: DeltaBegin, now_ms: int) -> None:
         """An admitted delta: give it a place, or say wait. The same delta again goes on where it stood."""
         lease = begin.ref.lease
-        active = self._active.pop(lease, None)
-        known = active or self._take_waiting(lease)
-        if known is not None and known.begin.digest == begin.digest and known.begin.chunk_bytes == begin.chunk_bytes:
-            upload = known
-        else:
-            upload = _Upload(worker, begin, set(range(begin.chunks)))
-        upload.next_chunk = 0
-        if len(self._active) < UPLOADS_STAGED_MAX:
-            self._start(upload, now_ms, moved_ms=now_ms if active is None else active.moved_ms)
-        else:
-            self._waiting.append(upload)
-            self._tell_to_wait(upload, now_ms)
+        known = self._active.get(lease) or next((one for one in self._waiting if one.begin.ref.lease == lease), None)
+        if known is None:
+            self._waiting.append(_Upload(worker, begin, set(range(begin.chunks))))
+        elif known.begin.digest != begin.digest or known.begin.chunk_bytes != begin.chunk_bytes:
+            known.begin, known.missing, known.array = begin, set(range(begin.chunks)), None
+        if lease in self._active:
+            self._credit(self._active[lease], now_ms)
+            return
+        self._next(now_ms)
+        for upload in self._waiting:
+            if upload.begin.ref.lease == lease:
+                self._tell_to_wait(upload, now_ms)
 
     def chunk(self, worker: str, message: DeltaChunk, payload: Buffer, now_ms: int) -> None:
         """One chunk; a duplicate has no effect. Raises ProtocolError when it does not fit what was announced."""
@@ -87,24 +89,31 @@ class Uploads:
                 code="DELTA_CHUNK",
             )
         upload.array.data.cast("B")[offset : offset + expected] = payload
-        upload.missing.discard(message.index)
-        upload.bytes_since += expected
-        upload.moved_ms = now_ms
+        if message.index in upload.missing:
+            upload.missing.discard(message.index)
+            upload.bytes_since += expected
+            upload.still_ms, upload.since_moved_ms = 0, now_ms
         if want := upload.ask(1):
             self.send(worker, Credit(term=self.term, ref=message.ref, want=want))
 
     def commit(self, worker: str, message: DeltaCommit, now_ms: int) -> None:
-        """All sent, says the worker: hand it on, or ask for what is missing."""
-        upload = self._active.get(message.ref.lease)
+        """All sent, says the worker: hand it on, or ask for what is missing. Its place is free when it is `checked`."""
+        lease = message.ref.lease
+        upload = self._active.get(lease)
         if upload is None or upload.array is None or upload.worker != worker:
             return
         if upload.missing:
             upload.next_chunk = 0
             self.send(worker, Credit(term=self.term, ref=message.ref, want=upload.ask(WINDOW_CHUNKS)))
             return
-        del self._active[message.ref.lease]
+        del self._active[lease]
+        self._in_check.add(lease)
         self.complete(worker, message.ref, upload.array, upload.begin.digest)
-        self._next(now_ms)
+
+    def checked(self, lease: str, digest: str, now_ms: int) -> None:
+        """The verdict on a delta is known: its place is free, and the same one need not come again."""
+        self._in_check.discard(lease)
+        self._drop(lambda one: (one.begin.ref.lease, one.begin.digest) == (lease, digest), now_ms)
 
     def tick(self, now_ms: int) -> list[UploadStalled]:
         """An upload that hardly moves gives its place away while others wait; what it sent is kept.
@@ -113,12 +122,13 @@ class Uploads:
         """
         dead = []
         for lease, upload in list(self._active.items()):
-            if now_ms - upload.moved_ms >= UPLOAD_DEAD_MS:
+            if upload.still_ms + now_ms - upload.since_moved_ms >= UPLOAD_DEAD_MS:
                 del self._active[lease]
                 dead.append(UploadStalled(upload.worker, upload.begin.ref))
             elif now_ms - upload.since_ms >= UPLOAD_STALL_MS:
                 if upload.bytes_since < UPLOAD_STALL_BYTES and self._waiting:
                     del self._active[lease]
+                    upload.still_ms += now_ms - upload.since_moved_ms
                     self._waiting.append(upload)
                     self._tell_to_wait(upload, now_ms)
                 upload.since_ms, upload.bytes_since = now_ms, 0
@@ -141,11 +151,11 @@ class Uploads:
         self._waiting = deque(one for one in self._waiting if not gone(one))
         self._next(now_ms)
 
-    def _start(self, upload: _Upload, now_ms: int, moved_ms: int) -> None:
+    def _credit(self, upload: _Upload, now_ms: int) -> None:
+        """Ask for what is missing, from the first chunk."""
         if upload.array is None:
             upload.array = np.empty(upload.begin.bytes // 4, dtype=np.float32)
-        upload.next_chunk, upload.since_ms, upload.bytes_since, upload.moved_ms = 0, now_ms, 0, moved_ms
-        self._active[upload.begin.ref.lease] = upload
+        upload.next_chunk, upload.since_ms, upload.bytes_since = 0, now_ms, 0
         want = upload.ask(WINDOW_CHUNKS)
         self.send(upload.worker, Credit(term=self.term, ref=upload.begin.ref, want=want))
 
@@ -154,12 +164,13 @@ class Uploads:
         self.send(upload.worker, Credit(term=self.term, ref=upload.begin.ref, want=[], wait_ms=WAIT_MS))
 
     def _next(self, now_ms: int) -> None:
-        while self._waiting and len(self._active) < UPLOADS_STAGED_MAX:
-            self._start(self._waiting.popleft(), now_ms, moved_ms=now_ms)
-
-    def _take_waiting(self, lease: str) -> _Upload | None:
-        for upload in self._waiting:
-            if upload.begin.ref.lease == lease:
-                self._waiting.remove(upload)
-                return upload
-        return None
+        """Free places go to those that wait longest; a lease in check waits for its verdict."""
+        waiting, self._waiting = self._waiting, deque()
+        for upload in waiting:
+            lease = upload.begin.ref.lease
+            if len(self._active) + len(self._in_check) < UPLOADS_STAGED_MAX and lease not in self._in_check:
+                self._active[lease] = upload
+                upload.since_moved_ms = now_ms
+                self._credit(upload, now_ms)
+            else:
+                self._waiting.append(upload)

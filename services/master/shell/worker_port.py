@@ -5,7 +5,7 @@ worker's outbox, and a worker without a route becomes DETACHED.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,9 +67,8 @@ class WorkerPort:
     _routes: dict[bytes, str] = field(default_factory=dict)
     _unsent: dict[str, None] = field(default_factory=dict)  # workers with something in their outbox, in order
 
-    def receive(self, now_ms: int) -> list[Event]:
-        """Take what has come, at most FRAMES_AT_ONCE messages."""
-        events: list[Event] = []
+    def receive(self, now_ms: int) -> Iterator[Event]:
+        """Take what has come, at most FRAMES_AT_ONCE messages; step each event before you ask for the next."""
         for _ in range(FRAMES_AT_ONCE):
             try:
                 frames = self.socket.recv_multipart(zmq.DONTWAIT, copy=False)
@@ -78,11 +77,12 @@ class WorkerPort:
             route, key = frames[0].bytes, str(frames[-1].get("User-Id"))
             try:
                 message, payload = decode_from_worker([frame.buffer for frame in frames[1:]])
-                events += self._take(route, key, message, payload, now_ms)
+                events = self._take(route, key, message, payload, now_ms)
             except MaheError as error:  # refused, or the store cannot be written: the sender is told, the loop goes on
                 self.refused(error.sentence)
                 self._reply(route, Error(code=error.code, text=error.sentence))
-        return events
+                continue
+            yield from events
 
     def send(self, worker: str, message: Message, payload: memoryview | None = None) -> None:
         """Into the worker's outbox; dropped when it has no session (it will be told everything anew on HELLO)."""

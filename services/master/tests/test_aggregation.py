@@ -90,7 +90,7 @@ def test_a_resumed_run_goes_on_as_if_the_failed_step_had_never_been_made(
         patch.setattr("services.master.shell.checkpoints.write", full)
         bench.thread.do(lambda desk: desk.write_checkpoint(c.WriteCheckpoint(RUN, 1, meta(first))))
         assert bench.take(e.WorkFailed).reason == "the disk is full"
-    bench.thread.do(lambda desk: desk.read_again(c.RestoreRun(RUN, SPEC, 0)))
+    bench.thread.do(lambda desk: desk.read_again(c.RestoreRun(RUN, SPEC, 0, 1)))
     assert bench.step(bench.staged(0.5)).digest == first
 
 

@@ -36,7 +36,7 @@ def test_the_diagram_has_a_row_for_each_event() -> None:
 _WHO = st.sampled_from(["ada", "bob", "cyd"])
 _STEP = st.one_of(
     st.tuples(st.sampled_from(["join", "left", "bye", "drain", "remove"]), _WHO),
-    st.tuples(st.sampled_from(["begin", "staged", "delta", "refuse", "beat"]), _WHO),
+    st.tuples(st.sampled_from(["begin", "staged", "delta", "refuse", "busy", "beat", "stalled", "another"]), _WHO),
     st.tuples(st.sampled_from(["join_holds", "join_works", "bad_delta"]), _WHO),
     st.tuples(st.sampled_from(["tick", "pause", "resume", "stop", "create", "restart", "fail"]), st.just("")),
     st.tuples(st.just("wait"), st.just("")),
@@ -60,6 +60,10 @@ def _play(steps: list[tuple[str, str]]) -> list[str]:
             continue
         elif verb == "create":
             line = f"@{now} create k_steps=10 batch=50 rounds=4"
+        elif verb == "busy":
+            line = f"@{now} refuse {who} busy"
+        elif verb == "another":
+            line = f"@{now} begin {who} digest=8"
         elif verb == "bad_delta":
             line = f"@{now} delta {who} nonfinite=1"
         else:

@@ -76,14 +76,14 @@ def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
 def test_an_evaluation_that_hangs_is_ended_and_told(tmp_path: Path) -> None:
     lines: queue.Queue[dict[str, Any]] = queue.Queue()
     evaluation = Evaluation(lambda: evaluator(lines.put, Log("master")))
-    evaluation.tick(1_000)
     evaluation.ask("r-1", 0, tmp_path / "ckpt-0.npz", {"name": "no such data"}, MODEL)
+    evaluation.tick(10 * DEADLINE_MS)  # asked before the first tick, as at a restart: its time begins with this one
     child = evaluation._child
     assert isinstance(child, Child)
     os.kill(child.pid, signal.SIGSTOP)
-    evaluation.tick(DEADLINE_MS)
-    assert lines.empty()
-    evaluation.tick(1_000 + DEADLINE_MS)
+    evaluation.tick(11 * DEADLINE_MS - 1)
+    assert evaluation._running is not None
+    evaluation.tick(11 * DEADLINE_MS)
     line = lines.get(timeout=20)
     while line["t"] != "exit":  # it was quicker than the signal
         line = lines.get(timeout=20)

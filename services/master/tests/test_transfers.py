@@ -107,7 +107,11 @@ def test_a_fifth_upload_waits_and_gets_the_first_free_place() -> None:
         chunk(desk, 0, index)
     desk.take()
     commit(desk, 0)
-    assert [(worker, message.want) for worker, message in desk.take()] == [(f"w{UPLOADS_STAGED_MAX}", [0, 1, 2, 3])]
+    assert desk.take() == [], "its place is free when it was checked: what waits for that is in memory, too"
+    desk.uploads.begin("w0", begin(0), 0)
+    desk.uploads.checked(ref(0).lease, "0" * 32, 0)
+    told = [(worker, message.want) for worker, message in desk.take()]
+    assert told == [("w0", []), (f"w{UPLOADS_STAGED_MAX}", [0, 1, 2, 3])], "and the same delta again is not asked for"
 
 
 def test_a_stalled_upload_gives_its_place_away_and_keeps_what_it_sent() -> None:
@@ -146,6 +150,26 @@ def test_an_upload_of_which_nothing_comes_is_given_up_however_often_it_begins() 
         assert desk.uploads.tick(now_ms) == []
     assert desk.uploads.tick(UPLOAD_DEAD_MS) == [UploadStalled("w0", ref(0))]
     assert desk.uploads.tick(UPLOAD_DEAD_MS + 1) == []
+
+
+def test_many_silent_uploads_that_share_places_are_given_up_too() -> None:
+    desk = Desk()
+    for number in range(2 * UPLOADS_STAGED_MAX):
+        desk.uploads.begin(f"w{number}", begin(number), 0)
+    given_up = [one.worker for now_ms in range(0, 4 * UPLOAD_DEAD_MS, 200) for one in desk.uploads.tick(now_ms)]
+    assert sorted(given_up) == [f"w{number}" for number in range(2 * UPLOADS_STAGED_MAX)]
+
+
+def test_the_same_chunk_again_and_again_is_no_progress() -> None:
+    desk = Desk()
+    desk.uploads.begin("w0", begin(0), 0)
+    part = RAW[:CHUNK]
+    message = DeltaChunk(term=1, ref=ref(0), index=0, crc32=zlib.crc32(part))
+    given_up = []
+    for now_ms in range(0, 2 * UPLOAD_DEAD_MS, 1000):
+        desk.uploads.chunk("w0", message, part, now_ms)
+        given_up += desk.uploads.tick(now_ms)
+    assert len(given_up) == 1
 
 
 def test_a_lost_worker_gives_its_places_back() -> None:
