@@ -78,7 +78,7 @@ def test_an_evaluation_that_hangs_is_ended_and_told(tmp_path: Path) -> None:
     evaluation.ask("r-1", 0, tmp_path / "ckpt-0.npz", {"name": "no such data"}, MODEL)
     child = evaluation._child
     assert child is not None
-    os.kill(child.pid, signal.SIGSTOP)
+    os.kill(child.pid, signal.Signals["SIGSTOP"])
     evaluation.tick(DEADLINE_MS)
     assert lines.empty()
     evaluation.tick(1_000 + DEADLINE_MS)
