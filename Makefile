@@ -14,9 +14,12 @@ KERNEL_OPTIONS := $(if $(COMPILER),--compiler "$(COMPILER)") $(if $(NO_ASM),--no
 DEMO_OPTIONS := $(if $(ROUNDS),--rounds "$(ROUNDS)") $(if $(WORKERS),--workers "$(WORKERS)") \
 	$(if $(DATASET),--dataset "$(DATASET)") $(if $(MIN_WORKERS),--min-workers "$(MIN_WORKERS)") \
 	$(if $(K_STEPS),--k-steps "$(K_STEPS)") $(if $(BATCH),--batch "$(BATCH)") $(if $(NO_BROWSER),--no-browser)
+SIMULATE_OPTIONS := $(if $(SEED),--seed "$(SEED)") $(if $(SEEDS),--seeds "$(SEEDS)") \
+	$(if $(WORKERS),--workers "$(WORKERS)") $(if $(HOURS),--hours "$(HOURS)") $(if $(ROUNDS),--rounds "$(ROUNDS)") \
+	$(if $(NO_FAULTS),--no-faults)
 REQUIREMENTS := dev console base build compiler
 
-.PHONY: help setup kernels test check demo up down images containers browser requirements clean uninstall
+.PHONY: help setup kernels test check simulation simulate demo up down images containers browser requirements clean uninstall
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -30,9 +33,15 @@ kernels: $(STAMPS)/console $(STAMPS)/compiler ## Build libkernel; COMPILER="zig 
 	@$(PY) -m services.common.kernels.build $(KERNEL_OPTIONS)
 	@touch $(STAMPS)/kernels
 
-test: setup $(STAMPS)/dev ## Run the tests, without those that need Chromium or containers
-	@echo "[TEST] all but the tests marked browser (make browser) and containers (make containers)"
-	@$(PY) -m pytest -m "not browser and not containers" $(ARGS)
+test: setup $(STAMPS)/dev ## Run the tests, without those that need Chromium, containers or many simulated hours
+	@echo "[TEST] all but the tests marked browser, containers and simulation (make browser, containers, simulation)"
+	@$(PY) -m pytest -m "not browser and not containers and not simulation" $(ARGS)
+
+simulation: setup $(STAMPS)/dev ## Run 200 simulated clusters full of faults, and the bugs put in on purpose
+	@$(PY) -m pytest -m simulation -s $(ARGS)
+
+simulate: setup $(STAMPS)/dev ## Simulate one cluster: make simulate SEED=7 WORKERS=1000 HOURS=1
+	@$(PY) -m services.tests.simulation $(SIMULATE_OPTIONS)
 
 check: $(STAMPS)/dev ## Check formatting, lint, types (Linux, Windows, macOS) and the tidy rules
 	@echo "[CHECK] ruff"

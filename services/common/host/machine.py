@@ -14,7 +14,7 @@ import platformdirs
 NICE_TRAINER = 15
 NICE_AGENT = 5
 MEMORY_MIB_UNKNOWN = 1024
-MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
+CGROUP = Path("/sys/fs/cgroup")
 _MEMORYSTATUSEX = struct.Struct("<II7Q")  # its own length, load in percent, total of memory, six figures more
 
 
@@ -26,26 +26,27 @@ def cores() -> int:
 
 
 def threads_usable() -> int:
-    """Cores, or less under a cgroup v2 CPU quota (floor, at least 1)."""
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
-        if quota != "max":
-            return max(1, min(cores(), int(quota) // int(period)))
-    except (OSError, ValueError):
-        pass
-    return cores()
+    """Cores, or less under a cgroup's CPU quota (floor, at least 1)."""
+    quota = _cgroup("cpu.max")  # version 2: both figures in one file
+    quota += [] if quota else _cgroup("cpu/cpu.cfs_quota_us") + _cgroup("cpu/cpu.cfs_period_us")
+    if len(quota) != 2 or quota[0] <= 0 or quota[1] <= 0:
+        return cores()
+    return max(1, min(cores(), quota[0] // quota[1]))
 
 
 def memory_mib() -> int:
     """Memory of this PC in MiB, or of the cgroup when that is less; 1024 where the platform does not say."""
     total = _memory_bytes() // 2**20 or MEMORY_MIB_UNKNOWN
+    limit = _cgroup("memory.max") or _cgroup("memory/memory.limit_in_bytes")
+    return max(1, min(total, limit[0] // 2**20) if limit and limit[0] > 0 else total)
+
+
+def _cgroup(name: str) -> list[int]:
+    """The figures in a file of this process's cgroup, version 2 or 1; empty when there is none or no limit."""
     try:
-        limit = MEMORY_LIMIT.read_text().strip()
-        if limit != "max":
-            total = min(total, int(limit) // 2**20)
-    except (OSError, ValueError):
-        pass
-    return max(1, total)
+        return [int(word) for word in (CGROUP / name).read_text().split()]
+    except (OSError, ValueError):  # "max" is no number
+        return []
 
 
 def _memory_bytes() -> int:

@@ -19,6 +19,7 @@ from services.master.shell.store import Store, wall_ms
 LOCAL_LABEL = "this PC"
 ENROLS_FAILED_MAX = 10  # per join key and minute; then AUTH_RATE_LIMITED
 RATE_MS = 60_000
+NAME_MAX = 64  # characters
 
 
 @dataclass(frozen=True)
@@ -82,11 +83,20 @@ class Admission:
             self._failures.setdefault(guest.join, []).append(now_ms)
             raise ProtocolError("field public_key is not an own key; make a new key pair", code="AUTH_KEY")
         worker = f"w-{secrets.token_hex(4)}"
-        name = clean_text(message.name, length_max=64).strip() or worker
+        name = self._free_name(clean_text(message.name, length_max=NAME_MAX).strip() or worker)
         self._store.enrol(worker, name, message.public_key, guest.join)
         member = Member(worker, name)
         self._admitted[message.public_key] = member
         return member
+
+    def _free_name(self, wanted: str) -> str:
+        """Scaled workers and PCs set up alike say the same name; people tell them apart by a number."""
+        taken = set(self.names().values())
+        name, number = wanted, 1
+        while name in taken:
+            number += 1
+            name = f"{wanted[: NAME_MAX - 5]}-{number}"
+        return name
 
     def revoke_worker(self, worker: str) -> None:
         """Its key opens nothing any more."""

@@ -176,9 +176,11 @@ class Store:
 
     def best_round(self, run: str) -> int | None:
         """The round with the lowest evaluation loss, the first of equals."""
-        loss = "json_extract(row, '$.eval_loss')"
-        sql = f"SELECT round FROM rounds WHERE run = ? AND {loss} IS NOT NULL ORDER BY {loss}, round LIMIT 1"  # noqa: S608
-        rows = self._read(sql, run)
+        rows = self._read(
+            "SELECT round FROM (SELECT round, json_extract(row, '$.eval_loss') AS loss FROM rounds WHERE run = ?) "
+            "WHERE loss IS NOT NULL ORDER BY loss, round LIMIT 1",
+            run,
+        )
         return int(rows[0][0]) if rows else None
 
     def drop_rounds_after(self, run: str, version: int) -> None:

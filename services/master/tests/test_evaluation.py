@@ -80,7 +80,7 @@ def test_an_evaluation_that_hangs_is_ended_and_told(tmp_path: Path) -> None:
     evaluation.tick(10 * DEADLINE_MS)  # asked before the first tick, as at a restart: its time begins with this one
     child = evaluation._child
     assert isinstance(child, Child)
-    os.kill(child.pid, signal.SIGSTOP)
+    os.kill(child.pid, signal.Signals["SIGSTOP"])
     evaluation.tick(11 * DEADLINE_MS - 1)
     assert evaluation._running is not None
     evaluation.tick(11 * DEADLINE_MS)

@@ -87,6 +87,17 @@ def test_two_versions_that_cannot_talk_say_both(master: Running) -> None:
     peer.close()
 
 
+def test_workers_of_one_name_get_numbers(master: Running) -> None:
+    names = []
+    for wanted in ("pc", "pc", "pc-2", "pc"):
+        newcomer = guest(master)
+        public, _ = zmq.curve_keypair()
+        newcomer.send(Enrol(name=wanted, public_key=public.decode(), proto_min=1, proto_max=1, app_version="0.1.0"))
+        names.append(newcomer.receive("ENROLLED").name)
+        newcomer.close()
+    assert names == ["pc", "pc-2", "pc-2-2", "pc-3"]
+
+
 def test_hostile_names_are_cleaned(master: Running) -> None:
     peer = enrolled(master, name="ada\x1b[31m\u202e<b>\n")
     peer.send(hello())

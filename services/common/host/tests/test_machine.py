@@ -49,12 +49,46 @@ def test_where_nothing_answers_it_is_1024(monkeypatch: pytest.MonkeyPatch, error
         raise error(name)
 
     monkeypatch.setattr(os, "sysconf", ask)
-    monkeypatch.setattr(machine, "MEMORY_LIMIT", Path("/nowhere"))
+    monkeypatch.setattr(machine, "CGROUP", Path("/nowhere"))
     assert machine.memory_mib() == 1024
 
 
-def test_a_cgroup_s_limit_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    limit = tmp_path / "memory.max"
-    limit.write_text(f"{512 * 2**20}\n")
-    monkeypatch.setattr(machine, "MEMORY_LIMIT", limit)
-    assert machine.memory_mib() == 512
+@pytest.mark.parametrize(
+    ("files", "memory", "threads"),
+    [
+        ({"memory.max": str(512 * 2**20), "cpu.max": "200000 100000"}, 512, 2),
+        ({"memory.max": "max", "cpu.max": "max 100000"}, None, 4),
+        ({"memory.max": str(64 * 2**20), "cpu.max": "50000 100000"}, 64, 1),
+        (
+            {
+                "memory/memory.limit_in_bytes": str(256 * 2**20),
+                "cpu/cpu.cfs_quota_us": "300000",
+                "cpu/cpu.cfs_period_us": "100000",
+            },
+            256,
+            3,
+        ),
+        (
+            {
+                "memory/memory.limit_in_bytes": "9223372036854771712",
+                "cpu/cpu.cfs_quota_us": "-1",
+                "cpu/cpu.cfs_period_us": "100000",
+            },
+            None,
+            4,
+        ),
+        ({}, None, 4),
+        ({"memory.max": "", "cpu.max": "odd words"}, None, 4),
+    ],
+)
+def test_a_cgroup_s_limits_count(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, files: dict[str, str], memory: int | None, threads: int
+) -> None:
+    monkeypatch.setattr(machine, "CGROUP", tmp_path)
+    monkeypatch.setattr(machine, "cores", lambda: 4)
+    monkeypatch.setattr(machine, "_memory_bytes", lambda: 2**33)
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text + "\n")
+    assert machine.memory_mib() == (8192 if memory is None else memory)
+    assert machine.threads_usable() == threads
