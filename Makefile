@@ -19,7 +19,8 @@ SIMULATE_OPTIONS := $(if $(SEED),--seed "$(SEED)") $(if $(SEEDS),--seeds "$(SEED
 	$(if $(NO_FAULTS),--no-faults)
 REQUIREMENTS := dev console base build compiler
 
-.PHONY: help setup kernels test check simulation simulate demo up down images containers browser requirements clean uninstall
+.PHONY: help setup kernels test check simulation simulate demo up down images containers browser
+.PHONY: requirements clean uninstall
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:

@@ -109,7 +109,8 @@ class Master:
         self._control = ControlPort(self._doors.control, self._term, self._bulletin, operator.perform)
         put = self._mailbox.put
         evaluation = Evaluation(lambda: evaluator(put, log))
-        uploads = Uploads(self._term, self._workers.send, lambda *delta: self._reactor.complete(*delta))  # noqa: PLW0108
+        complete = lambda *delta: self._reactor.complete(*delta)  # noqa: E731, PLW0108 - made below
+        uploads = Uploads(self._term, self._workers.send, complete)
         downloads = Downloads(self._term, CHUNK_BYTES, self._workers.send, self._coordinator.state.task_of)
         self._aggregation = Aggregation(lambda: Desk(Store(folder), vault, put, put, evaluation.pinned), put)
         effects = Effects(
