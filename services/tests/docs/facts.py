@@ -200,9 +200,8 @@ def _words(parser: argparse.ArgumentParser) -> Iterator[str]:
 def make_words() -> tuple[set[str], set[str]]:
     """The targets and the variables of the Makefile."""
     text = (ROOT / "Makefile").read_text("utf-8")
-    phony = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)
-    assert phony is not None
-    return set(phony[1].split()), {"PYTHON", "ARGS", *re.findall(r"\$\(if \$\(([A-Z_]+)\)", text)}
+    phony = re.findall(r"^\.PHONY: (.*)$", text, re.MULTILINE)
+    return set(" ".join(phony).split()), {"PYTHON", "ARGS", *re.findall(r"\$\(if \$\(([A-Z_]+)\)", text)}
 
 
 @cache
