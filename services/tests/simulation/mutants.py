@@ -82,22 +82,27 @@ def not_finite_accepted(patch: Patch) -> None:
     patch.setattr(deltas, "_judge", lambda event, round_: None)
 
 
-def quorum_counts_dead(patch: Patch) -> None:
-    """The quorum counts workers that cannot be reached, and there is no straggler rule without it."""
-    patch.setattr(policy, "quorum", lambda round_, workers, min_workers: len(round_.leases))
-    patch.setattr(workers, "_judge_lease", lambda *_: None)
+def _no_stragglers(patch: Patch) -> None:
+    """Rounds wait for all that are out, however late."""
+    shipped = Coordinator.__init__
+
+    def init(self: Coordinator, term: int, limits: Any = None) -> None:
+        del limits
+        shipped(self, term, policy.Limits(straggler_factor=1e6))
+
+    patch.setattr(Coordinator, "__init__", init)
+
+
+def dead_are_awaited(patch: Patch) -> None:
+    """A worker that is LOST keeps its lease, and the round waits for it."""
+    _no_stragglers(patch)
     patch.setattr(workers, "_gone", lambda ctx, worker, reason: setattr(worker, "link", Link.LOST))
 
 
 def deadline_not_armed(patch: Patch) -> None:
-    """No deadline for silent workers, for leases, for rounds."""
+    """No deadline for silent workers."""
+    _no_stragglers(patch)
     patch.setattr(workers, "_judge", lambda *_: None)
-    shipped = Coordinator.__init__
-
-    def init(self: Coordinator, term: int, limits: Any = None) -> None:
-        shipped(self, term, policy.Limits(straggler_factor=1e6))
-
-    patch.setattr(Coordinator, "__init__", init)
 
 
 def old_checkpoint(patch: Patch) -> None:
@@ -147,7 +152,7 @@ def weight_by_claim(patch: Patch) -> None:
 def stuck_lease(patch: Patch) -> None:
     """A worker that is heard may sit on its lease for ever, and does not notice that its trainer stands still."""
     patch.setattr(workers, "_judge_lease", lambda *_: None)
-    patch.setattr(policy, "quorum", lambda round_, reachable, min_workers: len(round_.leases))
+    _no_stragglers(patch)
     patch.setitem(session.TIMERS, Timer.STEP, lambda state, now_ms: [])
     patch.setitem(session.TIMERS, Timer.TRAINER_READY, lambda state, now_ms: [])
     patch.setitem(session.TIMERS, Timer.TRAINER_FREE, lambda state, now_ms: [])
@@ -161,7 +166,7 @@ MUTANTS: dict[str, Mutant] = {
         stale_accepted,
         announced_before_durable,
         not_finite_accepted,
-        quorum_counts_dead,
+        dead_are_awaited,
         deadline_not_armed,
         old_checkpoint,
         data_used_twice,
