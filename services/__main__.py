@@ -9,6 +9,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from services.common.errors import MaheError
 
@@ -72,6 +73,10 @@ def dispatch(options: argparse.Namespace) -> int:
             from services.launch.kernels import run_kernels
 
             return run_kernels(build=options.build, compiler=options.compiler, no_asm=options.no_asm)
+        case "replay":
+            from services.master.__main__ import run_replay
+
+            return run_replay(Path(options.journal))
         case _:
             from services.launch.uninstall import run_uninstall
 
@@ -157,6 +162,9 @@ def build_parser() -> argparse.ArgumentParser:
     kernels.add_argument("--build", action="store_true", help="build them first")
     kernels.add_argument("--compiler", metavar="CMD", help='build with this compiler, for example "zig cc"')
     kernels.add_argument("--no-asm", action="store_true", help="build plain C only")
+
+    replay = commands.add_parser("replay", help="play a master's journal again (MAHE_MASTER_JOURNAL wrote it)")
+    replay.add_argument("journal", metavar="FILE", help="the journal")
 
     uninstall = commands.add_parser("uninstall", help="list what MAHE wrote on this PC, ask, and remove it")
     uninstall.add_argument("--yes", action="store_true", help="do not ask")

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
 
 from pydantic import ValidationError
@@ -9,6 +10,7 @@ from pydantic import ValidationError
 from services.common.errors import MaheError, bad_setting
 from services.common.host.logs import Log
 from services.master.settings import MasterSettings
+from services.master.shell.journal import replay
 from services.master.shell.loop import Master
 
 
@@ -34,6 +36,16 @@ def main() -> int:
     except MaheError as error:
         log("ERROR", f"{error.sentence} ({error.code})")
         return 1
+    return 0
+
+
+def run_replay(path: Path) -> int:
+    """`mahe replay`: 0 when a journal's every decision is the same here. Raises SettingsError when it is no journal."""
+    log, found = Log("master"), replay(path)
+    if found.differs_at is not None:
+        log("REPLAY", f"line {found.differs_at} of {path} is decided otherwise here (digest {found.digest})")
+        return 1
+    log("REPLAY", f"{found.events} events, the same decisions (digest {found.digest})")
     return 0
 
 

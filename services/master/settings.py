@@ -33,6 +33,9 @@ class MasterSettings(BaseSettings):
     local_host: str = Field(
         default="127.0.0.1", description="Host under which workers of this PC reach this master; for their join file"
     )
+    journal: Path | None = Field(
+        default=None, description="File for all that the coordinator is told, for `mahe replay`; empty: none"
+    )
     log: Literal["text", "json"] = Field(default="text", description="Log lines for people or for machines")
 
     def endpoints(self, port: int) -> list[str]:

@@ -172,7 +172,7 @@ class Story:
             proto_min=1,
             proto_max=1,
             app_version="0.1.0",
-            boot_id=DIGEST.format(1),
+            boot_id=DIGEST.format(int(facts.get("boot", "1"))),
             platform="linux",
             cores=2,
             threads=2,

@@ -51,6 +51,12 @@ class RemoveWorker(Message):
     worker: WorkerId
 
 
+class RemoveAllWorkers(Message):
+    """Revoke the key of each enrolled worker and park it. Answer: {"workers": [id]}."""
+
+    name: Literal["remove_all_workers"] = "remove_all_workers"
+
+
 class ListRuns(Message):
     """All runs, newest first. Answer: {"items": [run]}."""
 
@@ -105,7 +111,14 @@ class RevokeJoinString(Message):
 
 RunCommand = CreateRun | PauseRun | ResumeRun | StopRun | RemoveWorker  # decided by the coordinator
 ShellCommand = (
-    ListRuns | ListRounds | ListCheckpoints | ListDatasets | ListJoinStrings | CreateJoinString | RevokeJoinString
+    RemoveAllWorkers
+    | ListRuns
+    | ListRounds
+    | ListCheckpoints
+    | ListDatasets
+    | ListJoinStrings
+    | CreateJoinString
+    | RevokeJoinString
 )
 
 

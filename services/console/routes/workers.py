@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from services.common.protocol.control import RemoveWorker
+from services.common.protocol.control import RemoveAllWorkers, RemoveWorker
 from services.common.protocol.messages import WorkerId
 from services.console.context import ConsoleDep
 
@@ -15,6 +15,12 @@ router = APIRouter(prefix="/workers", tags=["workers"])
 async def list_workers(console: ConsoleDep) -> dict[str, Any]:
     """As last told by the master; `state.link` says how fresh that is."""
     return {"items": console.snapshot().get("workers", [])}
+
+
+@router.delete("", operation_id="removeAllWorkers", summary="Revoke all workers' keys and park them")
+async def remove_all_workers(console: ConsoleDep) -> dict[str, Any]:
+    """A clean start: each needs a new join string to come back. Revoke the join strings, too, if you mean it."""
+    return await console.ask(RemoveAllWorkers())
 
 
 @router.delete("/{worker}", operation_id="removeWorker", summary="Revoke a worker's key and park it")

@@ -23,8 +23,9 @@ class Context:
         self.out.append(Send(worker, message))
 
     def answer(self, cmd_id: str, code: str, text: str, **result: str) -> None:
-        """Reply to the operator; code OK means done."""
-        self.out.append(Answer(cmd_id, code == "OK", code, text, dict(result)))
+        """Reply to the operator; code OK means done. An empty id: part of a command that is answered as a whole."""
+        if cmd_id:
+            self.out.append(Answer(cmd_id, code == "OK", code, text, dict(result)))
 
     def report_run(self, run: Run, text: str) -> None:
         """Show the run as it is now; an empty text is not logged."""
@@ -67,6 +68,7 @@ class Context:
             for worker in self.state.by_id()
             if worker.link is Link.LINKED
             and not worker.draining
+            and not worker.quarantined
             and worker.agent != "paused"
             and worker.not_before_ms <= self.now_ms
             and worker.id not in busy

@@ -32,6 +32,7 @@ class Limits:
     transfer_ms: int = 3_600_000  # pulling or uploading without end: the shell counts places, and tells sooner
     failed_attempts_max: int = 3
     failed_workers_max: int = 3
+    bad_rounds_max: int = 3
 
 
 class Verdict(StrEnum):

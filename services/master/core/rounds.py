@@ -75,8 +75,7 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
     run, round_ = _find(ctx, event.run, event.round)
     if run is None or round_ is None or round_.phase is not RoundPhase.COMMITTING:
         return
-    meta, accepted = round_.meta, round_.accepted()
-    round_.phase = RoundPhase.CLOSED
+    meta, round_.phase = round_.meta, RoundPhase.CLOSED
     run.rounds.remove(round_)
     run.version, run.digest = round_.number, round_.digest
     run.attempt, run.failed_attempts, run.failed_workers, run.trouble = 0, 0, [], ""
@@ -85,10 +84,12 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
     run.recent_ms = [*run.recent_ms, ctx.now_ms - round_.opened_ms][-policy.ROUNDS_REMEMBERED :]
     run.closed_accepted[round_.number] = meta["accepted"]
     run.closed_accepted.pop(round_.number - policy.ROUNDS_REMEMBERED, None)
-    for lease in accepted:
+    for lease in round_.leases:
         worker = ctx.state.workers.get(lease.worker)
-        if worker is not None:
-            worker.agent = "idle"
+        if worker is not None and lease.bad:
+            _bad_again(ctx, worker, lease)
+        elif worker is not None and lease.state is LeaseState.ACCEPTED:
+            worker.agent, worker.bad_rounds = "idle", 0
             worker.accepted_rounds += 1
             worker.samples_total += lease.samples
     _announce(ctx, run, round_, meta["accepted"])
@@ -106,6 +107,19 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
         ctx.set_phase(run, RunPhase.PAUSED, PAUSED_REASON, log=False)
     else:
         ctx.report_run(run, "")
+
+
+def _bad_again(ctx: Context, worker: Worker, lease: Lease) -> None:
+    """The others could do their part of this round: after three such rounds the fault lies with this PC."""
+    worker.bad_rounds += 1
+    if worker.bad_rounds >= ctx.limits.bad_rounds_max and not worker.quarantined:
+        worker.quarantined = True
+        worker.reason = (
+            f"in quarantine: {worker.bad_rounds} bad deltas in a row while others were good ({lease.reason}); "
+            "check that PC, then start its worker again, or remove it"
+        )
+        ctx.warn(f"{worker.name} gets no more work: {worker.reason}")
+        ctx.report_worker(worker, "")
 
 
 def drop_rounds(ctx: Context, run: Run, reason: str, *, committing: bool = False) -> None:

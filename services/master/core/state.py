@@ -201,6 +201,8 @@ class Worker:
     steps_total: int = 0
     progress_age_ms: int = 0
     draining: bool = False
+    bad_rounds: int = 0  # rounds, one after the other, that closed on other workers' deltas while its own was bad
+    quarantined: bool = False
     failures: int = 0  # pieces of work, one after the other; each doubles the wait for the next
     not_before_ms: int = 0
     measured: bool = False

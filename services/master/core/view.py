@@ -47,6 +47,7 @@ def worker_view(worker: Worker, run: Run | None, now_ms: int) -> dict[str, Any]:
         "agent": worker.agent,
         "owner": worker.owner,
         "reason": worker.reason,
+        "quarantined": worker.quarantined,
         "cores": worker.cores,
         "threads": worker.threads,
         "memory_mib": worker.memory_mib,

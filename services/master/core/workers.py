@@ -42,12 +42,18 @@ def on_joined(ctx: Context, event: WorkerJoined) -> None:
         last_heard_ms=ctx.now_ms,
         joined_ms=ctx.now_ms,
         measured=known.measured if known is not None else False,
+        bad_rounds=known.bad_rounds if known is not None else 0,
         failures=known.failures if known is not None else 0,  # a short break of the line mends nothing
         not_before_ms=known.not_before_ms if known is not None else 0,
         accepted_rounds=known.accepted_rounds if known is not None else 0,
         samples_total=known.samples_total if known is not None else 0,
     )
     ctx.state.workers[event.worker] = worker
+    if known is not None and known.quarantined:
+        if known.boot_id == hello.boot_id:
+            worker.quarantined, worker.reason = True, known.reason
+        else:
+            worker.bad_rounds = ctx.limits.bad_rounds_max - 1  # it was started again: on probation
     kept = [held.ref.lease for held in hello.holding] + ([hello.working.lease] if hello.working else [])
     standing: list[str] = []
     for lease in _leases_of(ctx, event.worker):
@@ -82,7 +88,7 @@ def on_heard(ctx: Context, event: WorkerHeard | WorkerSaid) -> Worker | None:
         return None
     worker.last_heard_ms = ctx.now_ms
     if worker.link in (Link.SUSPECT, Link.DETACHED):
-        worker.link, worker.reason = Link.LINKED, ""
+        worker.link, worker.reason = Link.LINKED, worker.reason if worker.quarantined else ""
         ctx.report_worker(worker, f"{worker.name} is heard again")
     return worker
 

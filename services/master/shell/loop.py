@@ -25,6 +25,7 @@ from services.master.shell.desk import Desk
 from services.master.shell.downloads import Downloads
 from services.master.shell.effects import Effects
 from services.master.shell.evaluation import Evaluation, evaluator
+from services.master.shell.journal import Journal
 from services.master.shell.keys import load_keys
 from services.master.shell.mailbox import Mailbox
 from services.master.shell.operator import Operator
@@ -59,6 +60,7 @@ class Master:
         self._store = Store(folder)
         keys = load_keys(folder)
         self._term = self._store.next_term()
+        self._journal = Journal(settings.journal, self._term) if settings.journal is not None else None
         self._mailbox: Mailbox[Letter] = Mailbox()
         self._admission = Admission(self._store, keys)
         self._doors = open_doors(settings, keys, self._admission)
@@ -131,6 +133,10 @@ class Master:
         found, sentences = find_run(self._store, self._reactor.effects.vault, self._admission.names())
         for sentence in sentences:
             self._bulletin.post("WARN", sentence, {})
+        if self._journal is not None:
+            self._reactor.seen = self._journal.seen
+            if found is not None:
+                self._journal.restored(found.saved, _now_ms())
         if found is not None:
             self._reactor.resume(found)
 
@@ -185,6 +191,8 @@ class Master:
         """Every part is closed, also when another fails at it."""
         with contextlib.ExitStack() as parts:
             parts.callback(self._lock.release)
+            if self._journal is not None:
+                parts.callback(self._journal.close)
             parts.callback(self._store.close)
             parts.callback(self._mailbox.close)
             parts.callback(self._doors.close)

@@ -46,6 +46,12 @@ class Operator:
         if isinstance(command, control.StopRun):
             self.step(events.StopRun(cmd_id, self._known(command.run)))
             return None
+        if isinstance(command, control.RemoveAllWorkers):
+            workers = sorted(self.admission.names())
+            for worker in workers:
+                self.admission.revoke_worker(worker)
+                self.step(events.RemoveWorker("", worker))
+            return {"workers": workers}
         if isinstance(command, control.RemoveWorker):
             if command.worker not in self.admission.names():
                 raise ProtocolError(f"worker {command.worker} is not enrolled", code="WORKER_UNKNOWN")

@@ -33,7 +33,7 @@ class Reactor:
     coordinator: Coordinator
     effects: Effects
     clock: Callable[[], int]
-    seen: Callable[[Event, list[Command]], None] | None = None  # by a journal, by the simulator's oracle
+    seen: Callable[[int, Event, list[Command]], None] | None = None  # by a journal, by the simulator's oracle
     _last_tick_ms: int = 0
     _slept_ms: int = 0
 
@@ -45,7 +45,7 @@ class Reactor:
             event = following.pop(0)
             commands = self.coordinator.step(event, now_ms)
             if self.seen is not None:
-                self.seen(event, commands)
+                self.seen(now_ms, event, commands)
             if isinstance(event, DeltaStaged):
                 self.effects.uploads.checked(event.ref.lease, event.digest, self._awake_ms())
             for command in commands:

@@ -47,7 +47,7 @@ class Oracle:
 
     def watch(self, master: Master) -> None:
         """Look at all that this master does, and at what it resumed from."""
-        master.reactor.seen = lambda event, commands: self._see(master, event, commands)
+        master.reactor.seen = lambda _, event, commands: self._see(master, event, commands)
 
     def resumed(self, master: Master) -> None:
         """After a start: nothing that was announced may be gone."""

@@ -44,6 +44,7 @@ export function createApi(token) {
     runAction: (run, action) => json("POST", `runs/${id(run)}/${action}`, {}),
     checkpoints: (run) => json("GET", `runs/${id(run)}/checkpoints`),
     checkpoint: (run, round) => request("GET", `runs/${id(run)}/checkpoints/${id(round)}`),
+    removeAllWorkers: () => json("DELETE", "workers"),
     removeWorker: (worker) => json("DELETE", `workers/${id(worker)}`),
     joinStrings: () => json("GET", "join-strings"),
     createJoinString: (wanted) => json("POST", "join-strings", wanted),

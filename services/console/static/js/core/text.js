@@ -91,6 +91,10 @@ const EN = {
   "workers.remove.text":
     "Its key is revoked and it stays parked until it gets a new join string. The others train its data.",
   "workers.remove.yes": "Remove",
+  "workers.remove.all": "Remove all…",
+  "workers.remove.all.title": "Remove all {n} workers?",
+  "workers.remove.all.text":
+    "Their keys are revoked and they stay parked until each gets a new join string. The run waits for others.",
   "workers.step": "step {step} of {total}",
   "workers.lost": "Worker {name} is lost",
   "lamp.link": "link",

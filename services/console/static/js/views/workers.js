@@ -24,20 +24,23 @@ export function lampsOf(worker, age_ms = 0) {
 }
 
 export function mountWorkers(root, context) {
-  const { store, say } = context;
+  const { store, say, api } = context;
   const { meta, body } = panel(root, t("workers.title"));
   const outcome = notice();
+  const clear = h("button", { class: "button small", type: "button", onclick: removeAll }, t("workers.remove.all"));
   const empty = h("p", { class: "panel-body empty" }, t("workers.empty"));
   const rows = new Map();
   const tbody = h("tbody");
   const head = COLUMNS.map((key) => h("th", { scope: "col", class: numeric(key) }, heading(key)));
   const table = h("table", { class: "workers" }, h("thead", {}, h("tr", {}, head, h("td"))), tbody);
-  body.replaceWith(h("div", { class: "table-wrap" }, table), empty, outcome.node);
+  const below = h("p", { class: "panel-body" }, clear);
+  body.replaceWith(h("div", { class: "table-wrap" }, table), empty, below, outcome.node);
 
   function render({ snapshot, heardAt }) {
     const workers = (snapshot?.workers || []).toSorted(byName);
     empty.hidden = workers.length > 0 || !snapshot;
     table.hidden = workers.length === 0;
+    below.hidden = workers.length < 2;
     const here = workers.filter(({ link }) => link === "LINKED");
     const cores = here.reduce((sum, worker) => sum + (worker.threads || worker.cores || 0), 0);
     setText(meta, workers.length ? t("workers.count", { here: here.length, all: workers.length, cores }) : "");
@@ -54,6 +57,17 @@ export function mountWorkers(root, context) {
     for (const id of gone) {
       rows.get(id).node.remove();
       rows.delete(id);
+    }
+  }
+
+  async function removeAll() {
+    const title = t("workers.remove.all.title", { n: rows.size });
+    if (!(await confirm(title, t("workers.remove.all.text"), t("workers.remove.yes")))) return;
+    outcome.say("");
+    try {
+      await api.removeAllWorkers();
+    } catch (error) {
+      outcome.say(error.message);
     }
   }
 
