@@ -16,7 +16,7 @@ DEMO_OPTIONS := $(if $(ROUNDS),--rounds "$(ROUNDS)") $(if $(WORKERS),--workers "
 	$(if $(K_STEPS),--k-steps "$(K_STEPS)") $(if $(BATCH),--batch "$(BATCH)") $(if $(NO_BROWSER),--no-browser)
 SIMULATE_OPTIONS := $(if $(SEED),--seed "$(SEED)") $(if $(SEEDS),--seeds "$(SEEDS)") \
 	$(if $(WORKERS),--workers "$(WORKERS)") $(if $(HOURS),--hours "$(HOURS)") $(if $(ROUNDS),--rounds "$(ROUNDS)") \
-	$(if $(NO_FAULTS),--no-faults)
+	$(if $(NO_FAULTS),--no-faults) $(if $(UNITS),--units)
 REQUIREMENTS := dev console base build compiler
 
 .PHONY: help setup kernels test check simulation simulate demo up down images containers browser

@@ -273,7 +273,9 @@ class Story:
     def _remember_leases(self) -> None:
         run = self.coordinator.state.run
         for round_ in run.rounds if run else []:
-            for lease in round_.leases:
+            for lease in sorted(round_.leases, key=lambda one: one.is_out):  # what is out counts before what is done
+                if not lease.worker:
+                    continue
                 self.leases[lease.worker] = TaskRef(
                     run=RUN, round=round_.number, base_version=round_.base_version, shard=lease.shard, lease=lease.id
                 )

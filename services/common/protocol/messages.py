@@ -165,6 +165,7 @@ class Task(Message):
     batch: Annotated[int, Field(ge=1, le=1_000_000)]
     delta_scale: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
     encoding: Literal["fp32"]
+    fresh: bool = False  # the inner optimizer begins anew: nothing is carried over
 
 
 class TaskAck(Message):

@@ -31,9 +31,11 @@ class RunSpec(Spec):
     )
     k_steps: Annotated[int, Field(ge=1, le=100_000)] = Field(default=50, description="Local steps per round")
     batch: Annotated[int, Field(ge=8, le=65_536)] = Field(default=32, description="Samples per local step")
-    balance: Literal["proportional", "equal"] = Field(
-        default="proportional", description="Shard size: by measured speed, or the same for all"
+    balance: Literal["proportional", "equal", "units"] = Field(
+        default="proportional",
+        description="Shards by measured speed, the same for all, or equal units that whoever is free takes",
     )
+    units: Annotated[int, Field(ge=1, le=1000)] = Field(default=8, description="Units in a round, for balance=units")
     encoding: Literal["fp32"] = Field(default="fp32", description="How a delta travels")
     rounds_in_flight: Literal[1] = Field(default=1, description="1: blocking rounds")
     seed: Annotated[int, Field(ge=0, lt=2**31)] = Field(default=7, description="Seed of weights and data order")

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from services.common.protocol.messages import ToWorker
+from services.common.protocol.messages import Task, ToWorker
 from services.master.core.commands import Answer, Command, Report, SaveRun, Send
 from services.master.core.policy import Limits, failure_wait_ms
-from services.master.core.state import Lease, LeaseState, Link, Run, RunPhase, State, Worker
+from services.master.core.state import Lease, LeaseState, Link, Round, Run, RunPhase, State, Worker
 from services.master.core.view import run_view, worker_view
 
 
@@ -48,6 +48,31 @@ class Context:
             self.out.append(SaveRun(run.id, phase.value, reason, run.finished))
         run.phase, run.reason = phase, reason
         self.report_run(run, f"{run.name} is {phase.value}: {reason}" if log else "")
+
+    def send_task(self, run: Run, round_: Round, lease: Lease) -> None:
+        """The lease goes out to its worker, from now on time counts."""
+        lease.moved_ms = self.now_ms
+        worker = self.state.workers.get(lease.worker)
+        if worker is not None:
+            worker.reason = ""
+        task = Task(
+            term=self.state.term,
+            ref=run.ref(round_, lease),
+            anchor_digest=run.digest,
+            n_parameters=run.n_parameters,
+            data=run.data,
+            data_seed=run.spec.seed,
+            model=run.spec.model,
+            inner=run.spec.inner,
+            ranges=lease.ranges,
+            samples=lease.samples,
+            k_steps=lease.k_steps,
+            batch=lease.batch,
+            delta_scale=lease.delta_scale,
+            encoding=run.spec.encoding,
+            fresh=round_.units,
+        )
+        self.send(lease.worker, task)
 
     def failed(self, worker: Worker | None, lease: Lease, reason: str, *, refused: bool, bad: bool = False) -> None:
         """A worker could not do this piece of work: it comes again, and this worker waits, each time longer."""

@@ -1,6 +1,7 @@
 """Handlers for deltas: is this piece of work wanted, is it good, is it in. Once per (run, round, shard)."""
 
 from services.common.protocol.messages import Ack, AckStatus, Cancel, DeltaBegin, TaskRef
+from services.master.core import units
 from services.master.core.commands import DropStaged, Fold, Report, Stage
 from services.master.core.context import Context
 from services.master.core.events import DeltaStaged, UploadStalled, WorkerSaid
@@ -28,9 +29,13 @@ def on_delta_begin(ctx: Context, event: WorkerSaid) -> None:
     assert run is not None
     text = _shape(begin, 4 * run.n_parameters)
     if text:
-        ctx.failed(worker, lease, f"{worker.name} sent a delta of another shape", refused=True, bad=True)
+        if lease.worker == worker.id:
+            ctx.failed(worker, lease, f"{worker.name} sent a delta of another shape", refused=True, bad=True)
         _ack(ctx, worker.id, begin.ref, "refused", "DELTA_SHAPE", text)
         return
+    round_ = run.round(begin.ref.round)
+    assert round_ is not None
+    units.claim(ctx, run, round_, lease, worker.id)
     lease.state, lease.reason = LeaseState.UPLOADING, ""
     lease.loss, lease.delta_bytes = begin.loss, begin.bytes
     ctx.out.append(Stage(worker.id, begin, run.n_parameters))
@@ -55,12 +60,14 @@ def on_delta_staged(ctx: Context, event: DeltaStaged) -> None:
     refusal = _judge(event, round_)
     if refusal is not None:
         code, text = refusal
-        ctx.failed(worker, lease, f"the delta of {worker.name} was refused: {text}", refused=True, bad=True)
+        if lease.worker == worker.id:
+            ctx.failed(worker, lease, f"the delta of {worker.name} was refused: {text}", refused=True, bad=True)
         if not event.code:  # else nothing was staged
             ctx.out.append(DropStaged(ref, event.digest))
         ctx.out.append(Report("DELTA", f"round {ref.round} shard {ref.shard} refused ({code}): {text}", {}))
         _ack(ctx, event.worker, ref, "refused", code, text)
         return
+    units.claim(ctx, run, round_, lease, worker.id)
     lease.state, lease.accepted_ms, lease.absmax = LeaseState.ACCEPTED, ctx.now_ms, event.absmax
     worker.failures, worker.reason = 0, ""
     ctx.out.append(Fold(ref, event.digest, lease.samples / round_.samples, CLIP, round_.bound))
@@ -108,7 +115,7 @@ def _admit(ctx: Context, worker: str, ref: TaskRef) -> tuple[AckStatus | None, s
 
 
 def _admit_lease(run: Run, round_: Round, lease: Lease, worker: str) -> tuple[AckStatus | None, str, str, Lease | None]:
-    if lease.worker != worker:
+    if worker not in lease.given:
         return "refused", "DELTA_NOT_ASSIGNED", f"shard {lease.shard} is assigned to another worker", None
     if lease.state is LeaseState.ACCEPTED:
         return "duplicate", "OK", "already accepted; keep it until the round is closed", None

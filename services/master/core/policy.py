@@ -101,6 +101,16 @@ def close_verdict(
     return Verdict.WAIT, f"{len(accepted)} of {total} workers submitted; waiting for {waiting}{more}"
 
 
+def units_verdict(round_: Round) -> tuple[Verdict, str]:
+    """CLOSE when each unit is done; nothing is cut off, for what is lost is given out again."""
+    accepted, out = round_.sorted_out()
+    total = len(round_.leases)
+    if len(accepted) == total:
+        return Verdict.CLOSE, f"all {total} units are done"
+    rest = f"{len(out)} in work" if out else "no worker is ready for the others"
+    return Verdict.WAIT, f"{len(accepted)} of {total} units are done, {rest}"
+
+
 def split_by_speed(total: int, speeds: Sequence[float]) -> list[int]:
     """Divide `total` by speed, largest remainder first, at least 1 each (total >= number of speeds)."""
     assert total >= len(speeds) > 0

@@ -23,6 +23,8 @@ from services.master.core.state import (
     Worker,
 )
 
+REJOIN_MS = 6_000  # after a restart workers have so long to say which units they hold
+
 
 def round_table(run: Run, round_: Round) -> dict[str, Any]:
     """The durable assignment of a round, JSON values only."""
@@ -70,7 +72,7 @@ def checkpoint_meta(run: Run, round_: Round, now_ms: int) -> dict[str, Any]:
         "accepted": [lease.shard for lease in accepted],
         "row": {
             "round": round_.number,
-            "workers": len(accepted),
+            "workers": len({lease.worker for lease in accepted}),
             "train_loss": round(sum(loss * (samples / weight) for loss, samples in losses), 6) if weight else None,
             "eval_loss": None,
             "eval_accuracy": None,
@@ -135,8 +137,13 @@ def restore(state: State, saved: Saved, now_ms: int) -> None:
     round_ = Round(table["round"], table["attempt"], table["base_version"], table["bound"], leases, now_ms)
     round_.phase, round_.reason = RoundPhase.COLLECTING, "the master restarted; waiting for the workers to rejoin"
     run.rounds.append(round_)
+    round_.units = run.spec.balance == "units"
+    round_.hold_until_ms = now_ms + REJOIN_MS
     for lease in leases:
         lease.moved_ms = now_ms
+        if not lease.worker:
+            lease.state = LeaseState.FREE
+            continue
         state.workers[lease.worker] = Worker(
             id=lease.worker,
             name=saved.names.get(lease.worker, lease.worker),

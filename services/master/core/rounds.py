@@ -1,7 +1,7 @@
 """Handlers for rounds: open, close, commit. `advance` runs after every event and is the only place that opens one."""
 
-from services.common.protocol.messages import Cancel, RoundClosed, Task
-from services.master.core import policy
+from services.common.protocol.messages import Cancel, RoundClosed
+from services.master.core import policy, units
 from services.master.core.commands import (
     Aggregate,
     DropRound,
@@ -37,6 +37,11 @@ def advance(ctx: Context) -> None:
         return
     if run.phase in ACTIVE:
         for round_ in list(run.rounds):
+            if round_.phase is RoundPhase.COLLECTING and round_.units:
+                hopeless = units.hand_out(ctx, run, round_)
+                if hopeless:
+                    _give_up(ctx, run, hopeless)
+                    return
             if round_.phase is RoundPhase.COLLECTING:
                 _consider_closing(ctx, run, round_)
     if run.phase in (RunPhase.RUNNING, RunPhase.WAITING):
@@ -52,11 +57,7 @@ def on_assignment_saved(ctx: Context, event: AssignmentSaved) -> None:
     round_.phase = RoundPhase.COLLECTING
     for lease in round_.leases:
         if lease.state is LeaseState.OUT:
-            lease.moved_ms = ctx.now_ms
-            worker = ctx.state.workers.get(lease.worker)
-            if worker is not None:
-                worker.reason = ""
-            ctx.send(lease.worker, _task(ctx, run, round_, lease))
+            ctx.send_task(run, round_, lease)
     ctx.report_run(run, "")
 
 
@@ -84,13 +85,18 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
     run.recent_ms = [*run.recent_ms, ctx.now_ms - round_.opened_ms][-policy.ROUNDS_REMEMBERED :]
     run.closed_accepted[round_.number] = meta["accepted"]
     run.closed_accepted.pop(round_.number - policy.ROUNDS_REMEMBERED, None)
+    for worker_id in dict.fromkeys(round_.bad_workers):
+        if (worker := ctx.state.workers.get(worker_id)) is not None:
+            _bad_again(ctx, worker)
     for lease in round_.leases:
         worker = ctx.state.workers.get(lease.worker)
         if worker is not None and lease.bad:
-            _bad_again(ctx, worker, lease)
+            _bad_again(ctx, worker)
         elif worker is not None and lease.state is LeaseState.ACCEPTED:
-            worker.agent, worker.bad_rounds = "idle", 0
-            worker.accepted_rounds += 1
+            if worker.id not in round_.bad_workers:
+                worker.bad_rounds = 0
+            worker.agent = "idle"
+            worker.accepted_rounds += lease is round_.of(worker.id)[0]
             worker.samples_total += lease.samples
     _announce(ctx, run, round_, meta["accepted"])
     run.rows[round_.number] = meta["row"]
@@ -109,13 +115,13 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
         ctx.report_run(run, "")
 
 
-def _bad_again(ctx: Context, worker: Worker, lease: Lease) -> None:
+def _bad_again(ctx: Context, worker: Worker) -> None:
     """The others could do their part of this round: after three such rounds the fault lies with this PC."""
     worker.bad_rounds += 1
     if worker.bad_rounds >= ctx.limits.bad_rounds_max and not worker.quarantined:
         worker.quarantined = True
         worker.reason = (
-            f"in quarantine: {worker.bad_rounds} bad deltas in a row while others were good ({lease.reason}); "
+            f"in quarantine: {worker.bad_rounds} rounds in a row with a bad delta while others were good; "
             "check that PC, then start its worker again, or remove it"
         )
         ctx.warn(f"{worker.name} gets no more work: {worker.reason}")
@@ -128,7 +134,7 @@ def drop_rounds(ctx: Context, run: Run, reason: str, *, committing: bool = False
         if round_.phase not in (RoundPhase.OPEN, RoundPhase.COLLECTING) and not committing:
             continue
         for lease in round_.leases:
-            if lease.state is not LeaseState.LOST:
+            if lease.is_out or lease.state is LeaseState.ACCEPTED:
                 ctx.send(lease.worker, Cancel(term=ctx.state.term, ref=run.ref(round_, lease), reason=reason))
         run.pending = policy.merge_ranges(run.pending + [one for lease in round_.leases for one in lease.ranges])
         run.rounds.remove(round_)
@@ -151,6 +157,20 @@ def _consider_opening(ctx: Context, run: Run) -> None:
 
 
 def _open(ctx: Context, run: Run, number: int, ready: list[Worker]) -> None:
+    leases = units.open_leases(run, number, ctx.state.term) if run.spec.balance == "units" else []
+    leases = leases or _shards(ctx, run, number, ready)
+    # A round that was refused as a whole is tried again with a wider bound: the values may really have grown.
+    bound = policy.fold_bound(run.recent_absmax)
+    bound = max(bound, policy.BOUND_FIRST) if run.failed_attempts else bound
+    round_ = Round(number, run.attempt, run.version, bound, leases, ctx.now_ms)
+    round_.units = run.spec.balance == "units"
+    round_.reason = f"assigned to {len(leases)} workers"
+    run.rounds.append(round_)
+    ctx.out.append(SaveAssignment(run.id, number, run.attempt, round_table(run, round_)))
+
+
+def _shards(ctx: Context, run: Run, number: int, ready: list[Worker]) -> list[Lease]:
+    """A shard for each worker that is ready, by its speed."""
     spec = run.spec
     speeds = [worker.samples_per_s if spec.balance == "proportional" else 1.0 for worker in ready]
     leases = []
@@ -168,17 +188,14 @@ def _open(ctx: Context, run: Run, number: int, ready: list[Worker]) -> None:
                 delta_scale=work.delta_scale,
             )
         )
-    # A round that was refused as a whole is tried again with a wider bound: the values may really have grown.
-    bound = policy.fold_bound(run.recent_absmax)
-    bound = max(bound, policy.BOUND_FIRST) if run.failed_attempts else bound
-    round_ = Round(number, run.attempt, run.version, bound, leases, ctx.now_ms)
-    round_.reason = f"assigned to {len(leases)} workers"
-    run.rounds.append(round_)
-    ctx.out.append(SaveAssignment(run.id, number, run.attempt, round_table(run, round_)))
+    return leases
 
 
 def _consider_closing(ctx: Context, run: Run, round_: Round) -> None:
-    verdict, reason = policy.close_verdict(ctx.now_ms, round_, ctx.state.workers, run.spec.min_workers, ctx.limits)
+    if round_.units:
+        verdict, reason = policy.units_verdict(round_)
+    else:
+        verdict, reason = policy.close_verdict(ctx.now_ms, round_, ctx.state.workers, run.spec.min_workers, ctx.limits)
     changed = reason != round_.reason
     round_.reason = reason
     if verdict is policy.Verdict.WAIT:
@@ -214,6 +231,13 @@ def _reopen(ctx: Context, run: Run, round_: Round) -> None:
         ctx.set_phase(run, RunPhase.PAUSED, PAUSED_REASON, log=False)
 
 
+def _give_up(ctx: Context, run: Run, reason: str) -> None:
+    """The operator may resume; the units are then other leases."""
+    drop_rounds(ctx, run, reason)
+    run.attempt += 1
+    ctx.set_phase(run, RunPhase.FAILED, reason)
+
+
 def _hopeless(ctx: Context, run: Run, *, bad: bool) -> bool:
     """The work itself is at fault: three workers could not do it, or its delta is bad again and nobody else is there.
 
@@ -237,25 +261,6 @@ def _announce(ctx: Context, run: Run, round_: Round, accepted: list[int]) -> Non
     for worker in ctx.state.by_id():
         if worker.link in REACHABLE:
             ctx.send(worker.id, message)
-
-
-def _task(ctx: Context, run: Run, round_: Round, lease: Lease) -> Task:
-    return Task(
-        term=ctx.state.term,
-        ref=run.ref(round_, lease),
-        anchor_digest=run.digest,
-        n_parameters=run.n_parameters,
-        data=run.data,
-        data_seed=run.spec.seed,
-        model=run.spec.model,
-        inner=run.spec.inner,
-        ranges=lease.ranges,
-        samples=lease.samples,
-        k_steps=lease.k_steps,
-        batch=lease.batch,
-        delta_scale=lease.delta_scale,
-        encoding=run.spec.encoding,
-    )
 
 
 def _find(ctx: Context, run_id: str, number: int) -> tuple[Run | None, Round | None]:

@@ -34,8 +34,9 @@ class RoundPhase(StrEnum):
 
 
 class LeaseState(StrEnum):
-    """OUT: with the worker. LOST: handed back or gone, but its delta is still welcome while the round collects."""
+    """FREE: a unit that nobody has. OUT: with the worker. LOST: handed back or gone, but its delta is still welcome."""
 
+    FREE = "FREE"
     OUT = "OUT"
     UPLOADING = "UPLOADING"
     ACCEPTED = "ACCEPTED"
@@ -75,6 +76,8 @@ class Lease:
     absmax: float = 0.0
     loss: float | None = None
     delta_bytes: int = 0
+    given: list[str] = field(default_factory=list)  # who had it; a unit may have had several
+    failed_on: list[str] = field(default_factory=list)  # who could not do it, one entry for each time
 
     @property
     def is_out(self) -> bool:
@@ -96,12 +99,29 @@ class Round:
     reason: str = ""
     digest: str = ""
     meta: dict[str, Any] = field(default_factory=dict)  # what its checkpoint says, fixed when COMMITTING begins
-    by_worker: dict[str, Lease] = field(init=False, repr=False)  # a worker has at most one lease in a round
+    units: bool = False  # leases are given out one after the other, to whoever is free
+    hold_until_ms: int = 0  # units are not given out before: workers that rejoin may hold them
+    bad_workers: list[str] = field(default_factory=list)  # whose unit was bad, and was given to another since
+    by_worker: dict[str, list[Lease]] = field(init=False, repr=False)
     samples: int = field(init=False)  # assigned in the round: what a delta's weight is a fraction of
 
     def __post_init__(self) -> None:
-        self.by_worker = {lease.worker: lease for lease in self.leases}
+        self.by_worker = {}
+        for lease in self.leases:
+            if lease.worker:
+                self.give(lease, lease.worker)
         self.samples = sum(lease.samples for lease in self.leases)
+
+    def give(self, lease: Lease, worker: str) -> None:
+        """From now on this worker has the lease."""
+        lease.worker = worker
+        if worker not in lease.given:
+            lease.given.append(worker)
+            self.by_worker.setdefault(worker, []).append(lease)
+
+    def of(self, worker: str) -> list[Lease]:
+        """The leases that a worker has."""
+        return [lease for lease in self.by_worker.get(worker, ()) if lease.worker == worker]
 
     def lease(self, lease_id: str) -> Lease | None:
         """The lease with this id, if it belongs to this attempt."""
@@ -235,9 +255,9 @@ class State:
         if self.run is None or self.run.id != run_id:
             return None
         for round_ in self.run.rounds:
-            lease = round_.by_worker.get(worker)
-            if lease is not None and lease.state is LeaseState.OUT and round_.base_version == base_version:
-                return self.run.ref(round_, lease)
+            for lease in round_.of(worker):
+                if lease.state is LeaseState.OUT and round_.base_version == base_version:
+                    return self.run.ref(round_, lease)
         return None
 
     def by_id(self) -> list[Worker]:

@@ -67,8 +67,7 @@ def _share(worker: Worker, run: Run | None) -> float | None:
     if run is None or not run.rounds:
         return None
     round_ = run.rounds[-1]
-    lease = round_.by_worker.get(worker.id)
-    return round(lease.samples / round_.samples, 4) if lease is not None else 0.0
+    return round(sum(lease.samples for lease in round_.of(worker.id)) / round_.samples, 4)
 
 
 def _round_view(round_: Round) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Handlers for workers: joining, leaving, signs of life, the owner's pause, removal. Liveness is decided on Tick."""
 
 from services.common.protocol.messages import Bye, Cancel, Drain, Heartbeat, Progress, TaskAck, TaskRef, TaskRefuse
+from services.master.core import units
 from services.master.core.commands import ForgetSession, Report, RevokeWorker
 from services.master.core.context import Context
 from services.master.core.events import RemoveWorker, Tick, WorkerHeard, WorkerJoined, WorkerLeft, WorkerSaid
@@ -64,6 +65,7 @@ def on_joined(ctx: Context, event: WorkerJoined) -> None:
             lease.state, lease.reason, lease.moved_ms = LeaseState.OUT, "", ctx.now_ms
         else:
             _lose(lease, f"{worker.name} restarted without it")
+    standing += [one for one in kept if one not in standing and units.rejoined(ctx, event.worker, one)]
     if hello.working is not None and hello.working.lease not in standing:
         ctx.send(worker.id, Cancel(term=ctx.state.term, ref=hello.working, reason="this work is no longer wanted"))
     cores = f"{hello.cores} core" if hello.cores == 1 else f"{hello.cores} cores"
@@ -154,9 +156,9 @@ def _judge(ctx: Context, worker: Worker) -> None:
         ctx.report_worker(worker, f"{worker.name} is suspect: {worker.reason}; it gets no new work")
     elif worker.link is Link.LINKED and ctx.state.run is not None:
         for round_ in ctx.state.run.rounds:
-            lease = round_.by_worker.get(worker.id)
-            if round_.phase is RoundPhase.COLLECTING and lease is not None and lease.state is LeaseState.OUT:
-                _judge_lease(ctx, worker, round_, lease)
+            for lease in round_.of(worker.id):
+                if round_.phase is RoundPhase.COLLECTING and lease.state is LeaseState.OUT:
+                    _judge_lease(ctx, worker, round_, lease)
 
 
 def _judge_lease(ctx: Context, worker: Worker, round_: Round, lease: Lease) -> None:
@@ -195,7 +197,7 @@ def _lose(lease: Lease, reason: str) -> None:
 
 def _leases_of(ctx: Context, worker: str) -> list[Lease]:
     run = ctx.state.run
-    return [round_.by_worker[worker] for round_ in (run.rounds if run else []) if worker in round_.by_worker]
+    return [lease for round_ in (run.rounds if run else []) for lease in round_.of(worker)]
 
 
 def _restart_deadlines(ctx: Context, gap_ms: int) -> None:

@@ -17,10 +17,11 @@ def main() -> int:
     parser.add_argument("--hours", type=float, default=0.25)
     parser.add_argument("--rounds", type=int, default=1_000_000)
     parser.add_argument("--no-faults", action="store_true")
+    parser.add_argument("--units", action="store_true", help="balance=units")
     args = parser.parse_args()
     failed = 0
     for seed in range(args.seed, args.seed + args.seeds):
-        plan = Plan(seed, args.workers, args.hours, args.rounds, not args.no_faults)
+        plan = Plan(seed, args.workers, args.hours, args.rounds, not args.no_faults, units=args.units)
         failed += not play(plan)
     return 1 if failed else 0
 

@@ -38,6 +38,7 @@ class Plan:
     rounds: int = 1_000_000
     faults: bool = True
     k_steps: int = 4
+    units: bool = False
 
 
 @dataclass(frozen=True)
@@ -200,6 +201,8 @@ class Cluster:
             rounds=self.plan.rounds,
             k_steps=self.plan.k_steps,
             batch=16,
+            balance="units" if self.plan.units else "proportional",
+            units=6,
             min_workers=1 if self.plan.workers < 3 else self.world.chance.randint(1, 3),
         )
 
@@ -219,6 +222,10 @@ class Cluster:
         if self.master is not None:
             self.master.asleep = False
         self.start_master()
+        state = self.master.coordinator.state if self.master is not None else None
+        for worker in state.by_id() if state is not None else []:
+            if worker.quarantined:  # someone looks at it and starts it again, as its reason says
+                self.crash_worker(worker.name)
         for name in self.slots:
             self.start_worker(name)
         self.heal_evaluator()

@@ -161,7 +161,7 @@ class Trainer:
     def _build_optimizer(self, task: Task, model: Model) -> InnerOptimizer:
         """The run's inner optimizer with the state it has; another run, model or setting begins afresh."""
         key = json.dumps([task.ref.run, task.inner, task.model], sort_keys=True)
-        if self._optimizer is None or self._optimizer[0] != key:
+        if task.fresh or self._optimizer is None or self._optimizer[0] != key:
             self._optimizer = (key, build_inner(task.inner, model.n_parameters))
         return self._optimizer[1]
 
