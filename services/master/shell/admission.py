@@ -124,7 +124,7 @@ class Admission:
             _, text = self.add_join(LOCAL_LABEL, endpoints, None, None)
         else:
             text = format_join_string(JoinString(tuple(endpoints), self._keys.public_raw, kept))
-        write_durably(path, text.encode() + b"\n", private=True)
+        write_durably(path, text.encode() + b"\n", private=True, what="join-file")
 
     def _forget(self, gone: object) -> None:
         assert callable(gone)

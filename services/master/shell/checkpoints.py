@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from services.common.errors import CheckpointError
+from services.common.host.failpoints import failpoint
 from services.common.host.files import remove, sync_folder, write_durably
 
 KEEP_NEWEST = 3
@@ -46,7 +47,7 @@ def write(folder: Path, checkpoint: Checkpoint) -> Path:
     path = path_of(folder, checkpoint.meta["round"])
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_durably(path, seal(_pack(checkpoint)))
+        write_durably(path, seal(_pack(checkpoint)), what="checkpoint")
     except OSError as error:
         raise CheckpointError(
             f"{path} cannot be written ({error.strerror or error}); free the disk, then resume the run"
@@ -105,9 +106,11 @@ def prune(folder: Path, keep: set[int]) -> None:
     rounds = rounds_in(folder)
     for round_number in rounds[:-KEEP_NEWEST]:
         if round_number not in keep:
+            failpoint("prune.before-remove")
             remove(path_of(folder, round_number))
     for stale in folder.glob(".ckpt-*.tmp"):
         remove(stale)
+    failpoint("prune.before-folder-fsync")
     with contextlib.suppress(OSError):  # what is deleted twice does no harm
         sync_folder(folder)
 

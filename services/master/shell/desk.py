@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from services.common.errors import CheckpointError, MaheError
+from services.common.host.failpoints import failpoint
 from services.common.kernels import stats
 from services.common.learning import (
     Accumulator,
@@ -212,7 +213,9 @@ class Desk:
         outer_state = {name: np.array(array) for name, array in current.outer.state().items()}
         self._vault.write(Checkpoint(parameters, outer_state, command.meta))
         current.parameters = parameters
+        failpoint("version.before-publish")
         self._publish_version(command.meta["version"], command.meta["digest"])
+        failpoint("version.before-announce")
         self._post(CheckpointDone(command.run, command.round))
         self._vault.prune(current.run, self._pinned() | ({current.best} if current.best is not None else set()))
 

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from services.common.host.failpoints import failpoint
+from services.common.protocol.messages import RoundClosed
 from services.master.core import commands as c
 from services.master.core.events import Event
 from services.master.shell.admission import Admission
@@ -50,6 +52,8 @@ class Effects:
 
 
 def _send(on: Effects, command: c.Send, now_ms: int) -> None:
+    if isinstance(command.message, RoundClosed):
+        failpoint("round.before-announce")
     on.workers.send(command.worker, command.message)
 
 

@@ -47,6 +47,6 @@ def load_keys(folder: Path) -> MasterKeys:
     if not path.exists():
         public, secret = zmq.curve_keypair()
         kept = {"public": public.decode(), "secret": secret.decode(), "console_secret": secrets.token_hex(32)}
-        write_durably(path, json.dumps(kept).encode(), private=True)
+        write_durably(path, json.dumps(kept).encode(), private=True, what="keys")
     kept = json.loads(path.read_text())
     return MasterKeys(kept["public"].encode(), kept["secret"].encode(), kept["console_secret"])

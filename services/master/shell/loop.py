@@ -133,12 +133,11 @@ class Master:
         found, sentences = find_run(self._store, self._reactor.effects.vault, self._admission.names())
         for sentence in sentences:
             self._bulletin.post("WARN", sentence, {})
+        restored_ms = self._reactor.resume(found) if found is not None else 0
         if self._journal is not None:
             self._reactor.seen = self._journal.seen
             if found is not None:
-                self._journal.restored(found.saved, _now_ms())
-        if found is not None:
-            self._reactor.resume(found)
+                self._journal.restored(found.saved, restored_ms)
 
     def run(self, stopping: Callable[[], bool]) -> None:
         """Until `stopping()`; then workers are told, everything queued is written, sockets are closed."""

@@ -95,17 +95,18 @@ class Reactor:
             lines, effects.bulletin.unsaved = effects.bulletin.unsaved, []
             effects.aggregation.do(lambda desk: desk.save_events(lines))
 
-    def resume(self, found: Found) -> None:
-        """Take up the run that was going on, before the first event."""
-        saved = found.saved
+    def resume(self, found: Found) -> int:
+        """Take up the run that was going on, before the first event; at what time that was."""
+        saved, now_ms = found.saved, self.clock()
         self.effects.bulletin.start_run(found.created_ms, found.rows)
-        self.coordinator.restore(saved, self.clock())
+        self.coordinator.restore(saved, now_ms)
         best = saved.best_eval.version if saved.best_eval else None
         self.effects.aggregation.do(lambda desk: desk.restore(saved.spec, found.checkpoint, best))
         for version in self.coordinator.state.run.rows if self.coordinator.state.run else ():
             self.effects.apply(Evaluate(saved.run, version), self._awake_ms())
         text = f"run {saved.run}, {saved.phase.value}, is taken up at version {saved.meta['version']}"
         self.effects.bulletin.post("MASTER", text, {})
+        return now_ms
 
     def _awake_ms(self) -> int:
         return self.clock() - self._slept_ms

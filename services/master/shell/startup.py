@@ -166,7 +166,7 @@ def write_control_file(folder: Path, doors: Doors, settings: MasterSettings, key
         "server_key": keys.public.decode(),
         "secret": keys.console_secret,
     }
-    write_durably(folder / "control.json", json.dumps(facts).encode(), private=True)
+    write_durably(folder / "control.json", json.dumps(facts).encode(), private=True, what="control-file")
 
 
 def _router(context: "zmq.Context[zmq.Socket[bytes]]", keys: MasterKeys, domain: str) -> "zmq.Socket[bytes]":

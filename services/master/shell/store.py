@@ -7,10 +7,13 @@ One `Store` belongs to one thread; two threads open two.
 import json
 import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from services.common.errors import CheckpointError
+from services.common.host.failpoints import failpoint
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -63,23 +66,23 @@ class Store:
 
     def next_term(self) -> int:
         """Count this start of the master; the number is the term."""
-        self._write(
-            "INSERT INTO meta VALUES ('term', '1') ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
-        )
+        text = "INSERT INTO meta VALUES ('term', '1') ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
+        with self._transaction("term"):
+            self._write(text)
         return int(self._read("SELECT value FROM meta WHERE key = 'term'")[0][0])
 
     # workers
 
     def enrol(self, worker: str, name: str, public_key: str, join: int) -> None:
         """Admit a worker's own key and take one use from the join secret, in one transaction."""
-        self._write("BEGIN IMMEDIATE")
-        self._write("INSERT INTO workers VALUES (?, ?, ?, ?)", worker, name, public_key, wall_ms())
-        self._write("UPDATE joins SET uses_left = uses_left - 1 WHERE id = ? AND uses_left IS NOT NULL", join)
-        self._write("COMMIT")
+        with self._transaction("enrol"):
+            self._write("INSERT INTO workers VALUES (?, ?, ?, ?)", worker, name, public_key, wall_ms())
+            self._write("UPDATE joins SET uses_left = uses_left - 1 WHERE id = ? AND uses_left IS NOT NULL", join)
 
     def revoke(self, worker: str) -> None:
         """Forget a worker's key."""
-        self._write("DELETE FROM workers WHERE id = ?", worker)
+        with self._transaction("revoke"):
+            self._write("DELETE FROM workers WHERE id = ?", worker)
 
     def workers(self) -> list[tuple[str, str, str]]:
         """(id, name, public key) of each enrolled worker."""
@@ -89,14 +92,15 @@ class Store:
 
     def add_join(self, label: str, secret: bytes, expires_ms: int | None, uses: int | None) -> int:
         """Keep a join secret; None: no end."""
-        cursor = self._write(
-            "INSERT INTO joins (label, secret, created_ms, expires_ms, uses_left) VALUES (?, ?, ?, ?, ?)",
-            label,
-            secret,
-            wall_ms(),
-            expires_ms,
-            uses,
-        )
+        with self._transaction("join"):
+            cursor = self._write(
+                "INSERT INTO joins (label, secret, created_ms, expires_ms, uses_left) VALUES (?, ?, ?, ?, ?)",
+                label,
+                secret,
+                wall_ms(),
+                expires_ms,
+                uses,
+            )
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
@@ -106,21 +110,22 @@ class Store:
 
     def revoke_join(self, join: int) -> bool:
         """Forget a join secret; False when there is none."""
-        return self._write("DELETE FROM joins WHERE id = ?", join).rowcount == 1
+        with self._transaction("join"):
+            return self._write("DELETE FROM joins WHERE id = ?", join).rowcount == 1
 
     # runs
 
     def add_run(self, run: str, number: int, spec: dict[str, Any], phase: str, reason: str) -> None:
         """A new run's row."""
-        self._write(
-            "INSERT INTO runs VALUES (?, ?, ?, ?, ?, 0, ?)", run, number, json.dumps(spec), phase, reason, wall_ms()
-        )
+        text = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, 0, ?)"
+        with self._transaction("run-added"):
+            self._write(text, run, number, json.dumps(spec), phase, reason, wall_ms())
 
     def save_run(self, run: str, phase: str, reason: str, finished: bool) -> None:
         """A run's phase."""
-        self._write(
-            "UPDATE runs SET phase = ?, reason = ?, finished = ? WHERE id = ?", phase, reason, int(finished), run
-        )
+        text = "UPDATE runs SET phase = ?, reason = ?, finished = ? WHERE id = ?"
+        with self._transaction("run-saved"):
+            self._write(text, phase, reason, int(finished), run)
 
     def runs(self, limit: int, before: int | None = None) -> list[dict[str, Any]]:
         """Runs, newest first."""
@@ -146,12 +151,10 @@ class Store:
 
     def save_assignment(self, run: str, table: dict[str, Any]) -> None:
         """The open round's table; earlier ones of the run are over and forgotten."""
-        self._write("BEGIN IMMEDIATE")
-        self._write("DELETE FROM assignments WHERE run = ?", run)
-        self._write(
-            "INSERT INTO assignments VALUES (?, ?, ?, ?)", run, table["round"], table["attempt"], json.dumps(table)
-        )
-        self._write("COMMIT")
+        text = "INSERT INTO assignments VALUES (?, ?, ?, ?)"
+        with self._transaction("assignment"):
+            self._write("DELETE FROM assignments WHERE run = ?", run)
+            self._write(text, run, table["round"], table["attempt"], json.dumps(table))
 
     def assignment(self, run: str, round_number: int) -> dict[str, Any] | None:
         """The table of this round, if it was ever opened."""
@@ -160,7 +163,8 @@ class Store:
 
     def save_round(self, run: str, row: dict[str, Any]) -> None:
         """A closed round's row, written again when its evaluation is known."""
-        self._write("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?)", run, row["round"], json.dumps(row))
+        with self._transaction("round"):
+            self._write("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?)", run, row["round"], json.dumps(row))
 
     def rounds(self, run: str, after: int, limit: int) -> list[dict[str, Any]]:
         """Closed rounds in order."""
@@ -185,17 +189,17 @@ class Store:
 
     def drop_rounds_after(self, run: str, version: int) -> None:
         """Forget rows of rounds that are closed no more: their checkpoint was set aside."""
-        self._write("DELETE FROM rounds WHERE run = ? AND round > ?", run, version)
+        with self._transaction("round"):
+            self._write("DELETE FROM rounds WHERE run = ? AND round > ?", run, version)
 
     # the log
 
     def add_events(self, events: list[tuple[int, str, str]]) -> None:
         """(time_ms, kind, text) lines; the oldest beyond EVENTS_KEPT go."""
-        self._write("BEGIN IMMEDIATE")
-        for event in events:
-            self._write("INSERT INTO events (time_ms, kind, text) VALUES (?, ?, ?)", *event)
-        self._write("DELETE FROM events WHERE id <= (SELECT MAX(id) FROM events) - ?", EVENTS_KEPT)
-        self._write("COMMIT")
+        with self._transaction("events"):
+            for event in events:
+                self._write("INSERT INTO events (time_ms, kind, text) VALUES (?, ?, ?)", *event)
+            self._write("DELETE FROM events WHERE id <= (SELECT MAX(id) FROM events) - ?", EVENTS_KEPT)
 
     def _read(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         try:
@@ -203,10 +207,22 @@ class Store:
         except sqlite3.Error as error:
             raise CheckpointError(f"the store {self._path} cannot be read: {error}; check the disk") from None
 
+    @contextmanager
+    def _transaction(self, what: str) -> Iterator[None]:
+        """All or nothing, and durable when it ends; `what` names its failpoints."""
+        self._write("BEGIN IMMEDIATE")
+        try:
+            yield
+            failpoint(f"store.{what}.before-commit")
+            self._write("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.rollback()
+            raise
+        failpoint(f"store.{what}.committed")
+
     def _write(self, sql: str, *values: object) -> sqlite3.Cursor:
         try:
             return self._db.execute(sql, values)
         except sqlite3.Error as error:
-            if self._db.in_transaction:
-                self._db.rollback()
             raise CheckpointError(f"the store {self._path} cannot be written: {error}; free the disk") from None
