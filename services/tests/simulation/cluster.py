@@ -39,6 +39,7 @@ class Plan:
     faults: bool = True
     k_steps: int = 4
     units: bool = False
+    pace: float = 1.0  # times as quick as usual
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Cluster:
         chance = self.world.chance
         self.slots = {f"w{at:04}": Slot(f"w{at:04}", f"key-of-w{at:04}") for at in range(plan.workers)}
         self.troubles = {name: Trouble() for name in self.slots}
-        self.paces = {name: Pace(chance.choice([2.0, 5.0, 5.0, 10.0])) for name in self.slots}
+        self.paces = {name: Pace(plan.pace * chance.choice([2.0, 5.0, 5.0, 10.0])) for name in self.slots}
         store = Store(self.folder)
         for name, slot in self.slots.items():
             store.enrol(f"w-{name}", name, slot.key, 0)

@@ -100,3 +100,12 @@ def test_everything_stops_cleanly_on_sigterm(tmp_path: Path) -> None:
             assert time.monotonic() - began < 5
             cluster._group.forget(service)
         assert "Traceback" not in cluster.log("master") + cluster.log("worker-1") + cluster.log("console")
+
+
+def test_all_workers_are_removed_at_once_and_stay_away(tmp_path: Path) -> None:
+    with Cluster(tmp_path) as cluster:
+        cluster.start(workers=2)
+        cluster.delete("/api/v1/workers")
+        cluster.until(lambda state: not state["workers"], "the workers to be gone")
+        for name in ("worker-1", "worker-2"):
+            cluster.until_log(name, "stays away until it is started with a new join string")
