@@ -1,5 +1,6 @@
 """Durable files, private files, and the kernel lock that gives a folder one owner (also after kill -9)."""
 
+import contextlib
 import errno
 import os
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from services.common.errors import SettingsError
+from services.common.host.failpoints import failpoint
 
 if sys.platform == "win32":
     import msvcrt
@@ -29,23 +31,38 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def write_durably(path: Path, data: bytes, *, private: bool = False) -> None:
+def make_folders(folder: Path, mode: int = 0o777) -> None:
+    """Create a folder, and those above it, so that they stay: a synced file is lost with a folder that is not."""
+    missing = [one for one in (folder, *folder.parents) if not one.is_dir()]
+    folder.mkdir(parents=True, exist_ok=True, mode=mode)
+    for one in reversed(missing):
+        with contextlib.suppress(PermissionError):  # a folder may let us make names in it and not open it
+            sync_folder(one.parent)
+
+
+def write_durably(path: Path, data: bytes, *, private: bool = False, what: str = "file") -> None:
     """Replace `path` so that after a crash it holds either the old bytes or the new: temp, fsync, rename, fsync folder.
 
-    `private` makes it 0600. Raises OSError; then the temporary file is gone and the old one stands.
+    `private` makes it 0600; `what` names its failpoints. Raises OSError; then the temporary file is gone and the old
+    one stands, unless it was the folder that could not be synced: then the new one is there, and may be gone again.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    failpoint(f"{what}.before-write")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if private else 0o644)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
+            failpoint(f"{what}.before-fsync")
             os.fsync(file.fileno())
+        failpoint(f"{what}.before-rename")
         temporary.replace(path)
     except OSError:
         remove(temporary)
         raise
+    failpoint(f"{what}.before-folder-fsync")
     sync_folder(path.parent)
+    failpoint(f"{what}.written")
 
 
 def remove(path: Path) -> bool:
@@ -60,7 +77,7 @@ def remove(path: Path) -> bool:
 def make_folder(folder: Path) -> Path:
     """Create a data folder (0700) and check that it can be written; raises SettingsError with the next step."""
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folders(folder, 0o700)
         with tempfile.TemporaryFile(dir=folder):  # of its own name: several processes may start in one folder
             pass
     except OSError as error:

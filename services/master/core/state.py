@@ -133,11 +133,12 @@ class Round:
 
     def sorted_out(self) -> tuple[list[Lease], list[Lease]]:
         """Accepted leases and those that are out, each by shard. Asked for each delta: one walk, nothing more."""
-        accepted, out, states = [], [], (LeaseState.OUT, LeaseState.UPLOADING)
+        accepted, out, is_accepted, is_lost = [], [], LeaseState.ACCEPTED, LeaseState.LOST
         for lease in self.leases:
-            if lease.state is LeaseState.ACCEPTED:
+            state = lease.state
+            if state is is_accepted:
                 accepted.append(lease)
-            elif lease.state in states:
+            elif state is not is_lost and state is not LeaseState.FREE:
                 out.append(lease)
         return accepted, out
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from services.common.errors import CheckpointError
 from services.common.host.failpoints import failpoint
-from services.common.host.files import remove, sync_folder, write_durably
+from services.common.host.files import make_folders, remove, sync_folder, write_durably
 
 KEEP_NEWEST = 3
 _SEAL = b"mahe1 sha256="
@@ -46,7 +46,7 @@ def write(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write durably: temp, fsync, rename, fsync folder. Raises CheckpointError; then nothing has changed."""
     path = path_of(folder, checkpoint.meta["round"])
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folders(folder)
         write_durably(path, seal(_pack(checkpoint)), what="checkpoint")
     except OSError as error:
         raise CheckpointError(
@@ -86,6 +86,7 @@ def newest_good(folder: Path) -> tuple[Checkpoint | None, list[str]]:
 
     Raises CheckpointError when there are checkpoints and all are bad: never a silent start from scratch.
     """
+    _settle(folder)
     sentences: list[str] = []
     for round_number in reversed(rounds_in(folder)):
         path = path_of(folder, round_number)
@@ -99,6 +100,16 @@ def newest_good(folder: Path) -> tuple[Checkpoint | None, list[str]]:
             f"no checkpoint in {folder} can be used: {'; '.join(sentences) or 'all were set aside'}; restore a backup"
         )
     return None, sentences
+
+
+def _settle(folder: Path) -> None:
+    """A master that was killed may have left names that are not synced: they must stay before anybody hears of them."""
+    try:
+        for one in (folder, folder.parent, folder.parent.parent):
+            if one.is_dir():
+                sync_folder(one)
+    except OSError as error:
+        raise CheckpointError(f"{folder} cannot be synced ({error.strerror or error}); check the disk") from None
 
 
 def prune(folder: Path, keep: set[int]) -> None:

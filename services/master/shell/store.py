@@ -8,7 +8,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,9 @@ class Store:
 
     def next_term(self) -> int:
         """Count this start of the master; the number is the term."""
-        text = "INSERT INTO meta VALUES ('term', '1') ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
+        text = (
+            "INSERT INTO meta VALUES ('term', '1') ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
+        )
         with self._transaction("term"):
             self._write(text)
         return int(self._read("SELECT value FROM meta WHERE key = 'term'")[0][0])
@@ -215,11 +217,20 @@ class Store:
             yield
             failpoint(f"store.{what}.before-commit")
             self._write("COMMIT")
+        except OSError as error:  # of the failpoint
+            self._undo()
+            raise CheckpointError(
+                f"the store {self._path} cannot be written: {error.strerror}; free the disk"
+            ) from None
         except BaseException:
-            if self._db.in_transaction:
-                self._db.rollback()
+            self._undo()
             raise
         failpoint(f"store.{what}.committed")
+
+    def _undo(self) -> None:
+        if self._db.in_transaction:
+            with suppress(sqlite3.Error):  # what went wrong before is what people hear of
+                self._db.rollback()
 
     def _write(self, sql: str, *values: object) -> sqlite3.Cursor:
         try:

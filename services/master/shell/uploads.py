@@ -3,9 +3,10 @@
 A delta is staged whole before anything looks at it: nothing half received ever touches an accumulator.
 """
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -56,24 +57,23 @@ class Uploads:
     send: Callable[[str, ToWorker], None]
     complete: Callable[[str, TaskRef, npt.NDArray[np.float32], str], None]
     _active: dict[str, _Upload] = field(default_factory=dict)  # by lease
-    _waiting: deque[_Upload] = field(default_factory=deque)
+    _waiting: OrderedDict[str, _Upload] = field(default_factory=OrderedDict)  # by lease
     _in_check: set[str] = field(default_factory=set)  # leases; for membership and their number only
 
     def begin(self, worker: str, begin: DeltaBegin, now_ms: int) -> None:
         """An admitted delta: give it a place, or say wait. The same delta again goes on where it stood."""
         lease = begin.ref.lease
-        known = self._active.get(lease) or next((one for one in self._waiting if one.begin.ref.lease == lease), None)
+        known = self._active.get(lease) or self._waiting.get(lease)
         if known is None:
-            self._waiting.append(_Upload(worker, begin, set(range(begin.chunks))))
+            self._waiting[lease] = _Upload(worker, begin, set(range(begin.chunks)))
         elif known.begin.digest != begin.digest or known.begin.chunk_bytes != begin.chunk_bytes:
             known.begin, known.missing, known.array = begin, set(range(begin.chunks)), None
         if lease in self._active:
             self._credit(self._active[lease], now_ms)
             return
         self._next(now_ms)
-        for upload in self._waiting:
-            if upload.begin.ref.lease == lease:
-                self._tell_to_wait(upload, now_ms)
+        if lease in self._waiting:
+            self._tell_to_wait(self._waiting[lease], now_ms)
 
     def chunk(self, worker: str, message: DeltaChunk, payload: Buffer, now_ms: int) -> None:
         """One chunk; a duplicate has no effect. Raises ProtocolError when it does not fit what was announced."""
@@ -113,7 +113,10 @@ class Uploads:
     def checked(self, lease: str, digest: str, now_ms: int) -> None:
         """The verdict on a delta is known: its place is free, and the same one need not come again."""
         self._in_check.discard(lease)
-        self._drop(lambda one: (one.begin.ref.lease, one.begin.digest) == (lease, digest), now_ms)
+        for place in (self._active, self._waiting):
+            if lease in place and place[lease].begin.digest == digest:
+                del place[lease]
+        self._next(now_ms)
 
     def tick(self, now_ms: int) -> list[UploadStalled]:
         """An upload that hardly moves gives its place away while others wait; what it sent is kept.
@@ -129,11 +132,11 @@ class Uploads:
                 if upload.bytes_since < UPLOAD_STALL_BYTES and self._waiting:
                     del self._active[lease]
                     upload.still_ms += now_ms - upload.since_moved_ms
-                    self._waiting.append(upload)
+                    self._waiting[lease] = upload
                     self._tell_to_wait(upload, now_ms)
                 upload.since_ms, upload.bytes_since = now_ms, 0
         self._next(now_ms)
-        for upload in self._waiting:
+        for upload in self._waiting.values():
             if now_ms - upload.told_ms >= WAIT_MS:
                 self._tell_to_wait(upload, now_ms)
         return dead
@@ -148,7 +151,7 @@ class Uploads:
 
     def _drop(self, gone: Callable[[_Upload], bool], now_ms: int) -> None:
         self._active = {lease: one for lease, one in self._active.items() if not gone(one)}
-        self._waiting = deque(one for one in self._waiting if not gone(one))
+        self._waiting = OrderedDict((lease, one) for lease, one in self._waiting.items() if not gone(one))
         self._next(now_ms)
 
     def _credit(self, upload: _Upload, now_ms: int) -> None:
@@ -165,12 +168,13 @@ class Uploads:
 
     def _next(self, now_ms: int) -> None:
         """Free places go to those that wait longest; a lease in check waits for its verdict."""
-        waiting, self._waiting = self._waiting, deque()
-        for upload in waiting:
-            lease = upload.begin.ref.lease
-            if len(self._active) + len(self._in_check) < UPLOADS_STAGED_MAX and lease not in self._in_check:
-                self._active[lease] = upload
-                upload.since_moved_ms = now_ms
-                self._credit(upload, now_ms)
-            else:
-                self._waiting.append(upload)
+        passed_over = 0
+        while len(self._waiting) > passed_over and len(self._active) + len(self._in_check) < UPLOADS_STAGED_MAX:
+            lease, upload = next(islice(self._waiting.items(), passed_over, None))
+            if lease in self._in_check:
+                passed_over += 1
+                continue
+            del self._waiting[lease]
+            self._active[lease] = upload
+            upload.since_moved_ms = now_ms
+            self._credit(upload, now_ms)

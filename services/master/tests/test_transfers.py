@@ -133,7 +133,7 @@ def test_those_that_wait_cost_no_memory_and_are_told_so_again_and_again() -> Non
     desk = Desk()
     for number in range(40):
         desk.uploads.begin(f"w{number}", begin(number), 0)
-    made = [one.array is not None for one in [*desk.uploads._active.values(), *desk.uploads._waiting]]
+    made = [one.array is not None for one in [*desk.uploads._active.values(), *desk.uploads._waiting.values()]]
     assert made == [True] * UPLOADS_STAGED_MAX + [False] * (40 - UPLOADS_STAGED_MAX)
     desk.take()
     desk.uploads.tick(2_000)

@@ -16,6 +16,7 @@ import zmq
 from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from services.common.errors import SettingsError
+from services.common.host.failpoints import failpoint
 from services.common.host.files import FolderLock, make_folder, remove, sync_folder, write_durably
 from services.common.protocol.join_string import JoinString
 from services.common.protocol.limits import CHUNK_BYTES
@@ -134,7 +135,7 @@ class Slot:
         """Durable and private (0600); SettingsError when it cannot be: a key that is lost is a worker that is lost."""
         path = self.folder / IDENTITY
         try:
-            write_durably(path, json.dumps(asdict(identity), indent=1).encode(), private=True)
+            write_durably(path, json.dumps(asdict(identity), indent=1).encode(), private=True, what="identity")
         except OSError as error:
             raise unusable(path, error) from None
 
@@ -149,7 +150,7 @@ class Slot:
 
     def park(self, parked: Parked) -> None:
         """Write the marker."""
-        write_durably(self.folder / PARKED, json.dumps(asdict(parked), indent=1).encode())
+        write_durably(self.folder / PARKED, json.dumps(asdict(parked), indent=1).encode(), what="parked")
 
     def unpark(self) -> None:
         """Remove the marker; SettingsError when it stays."""
@@ -166,11 +167,12 @@ class Slot:
     def keep(self, delta: Delta) -> None:
         """Note durably what the delta file holds; the trainer has synced the file itself."""
         fields = asdict(delta) | {"ref": delta.ref.model_dump()}
-        write_durably(self._meta_path(delta.ref.lease), json.dumps(fields).encode())
+        write_durably(self._meta_path(delta.ref.lease), json.dumps(fields).encode(), what="note")
 
     def forget(self, lease: str) -> None:
         """Remove a delta, the note first: a file without a note is swept at the next start. What stays does no harm."""
-        for path in (self._meta_path(lease), self.delta_path(lease)):
+        for path, name in ((self._meta_path(lease), "note"), (self.delta_path(lease), "delta")):
+            failpoint(f"forget.before-{name}")
             if not remove(path):
                 self._warn(f"{path} cannot be removed; it stays for the next start")
 
@@ -194,11 +196,13 @@ class Slot:
 
     def prepare_anchor(self, total_bytes: int) -> None:
         """Make the anchor file this long."""
+        failpoint("anchor.before-prepare")
         with self.anchor_path.open("ab") as file:
             file.truncate(total_bytes)
 
     def store(self, offset: int, payload: bytes | bytearray | memoryview) -> None:
         """One chunk to its place. Written, not mapped: a full disk is an error here and not the end of the process."""
+        failpoint("anchor.before-store")
         with self.anchor_path.open("r+b") as file:
             file.seek(offset)
             file.write(payload)

@@ -20,6 +20,7 @@ import numpy as np
 
 from services.common.errors import DatasetError, MaheError
 from services.common.host.children import lines_from_parent, tell_parent
+from services.common.host.failpoints import failpoint
 from services.common.host.files import remove, sync_folder
 from services.common.host.machine import NICE_TRAINER, give_way
 from services.common.learning import datasets
@@ -202,11 +203,15 @@ def read_parameters(path: Path) -> Floats:
 
 def write_parameters(path: Path, parameters: Floats) -> None:
     """Little-endian float32, durable before it returns."""
+    failpoint("delta.before-write")
     with path.open("wb") as file:
         np.ascontiguousarray(parameters, dtype="<f4").tofile(file)
         file.flush()
+        failpoint("delta.before-fsync")
         os.fsync(file.fileno())
+    failpoint("delta.before-folder-fsync")
     sync_folder(path.parent)
+    failpoint("delta.written")
 
 
 def read_lines(lines: "queue.SimpleQueue[dict[str, Any]]", cancellations: Cancellations) -> None:
