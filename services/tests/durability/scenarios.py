@@ -1,0 +1,180 @@
+"""What is played under the recorder, and what must hold of every state that a loss of power leaves.
+
+A scenario does what the services do, in their order, and says what it would have told others. Its check gets a folder
+as the crash left it and all that had been said; it raises AssertionError when something of that is lost.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from services.common.protocol.join_string import JoinString
+from services.common.protocol.messages import TaskRef
+from services.master.shell import keys
+from services.master.shell.checkpoints import Checkpoint, Vault
+from services.tests.durability.disk import Killed, Recorder
+from services.worker.core.events import Delta
+from services.worker.shell import joining, trainer
+from services.worker.shell.slot import Parked, Slot, file_digest, take_slot
+
+RUN = "digits-1"
+VERSIONS = 7
+VERSIONS_KILLED = 5
+BEST = 1  # kept by every prune
+PARAMETERS = 400
+FIRST = JoinString(("tcp://a:1",), bytes(range(32)), b"1" * 32)
+SECOND = JoinString(("tcp://b:1",), bytes(range(1, 33)), b"2" * 32)
+LEASES = ("digits-1.1.1.0.1", "digits-1.2.1.0.1")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """`play` does and says; `check` looks at a folder after a crash."""
+
+    play: Callable[[Recorder], None]
+    check: Callable[[Path, tuple[Any, ...]], None]
+
+
+def version(number: int) -> Checkpoint:
+    """One version, with numbers of its own."""
+    parameters = np.arange(PARAMETERS, dtype=np.float32) * (number + 1)
+    meta = {"run": RUN, "round": number, "version": number}
+    return Checkpoint(parameters, {"momentum": parameters[:20] * 2}, meta)
+
+
+def save(recorder: Recorder, number: int) -> None:
+    """As the desk does: write, tell, prune."""
+    vault = Vault(recorder.root / "runs")
+    vault.write(version(number))
+    recorder.say(number)
+    vault.prune(RUN, {BEST})
+
+
+def play_checkpoints(recorder: Recorder) -> None:
+    """A run of some rounds."""
+    for number in range(VERSIONS):
+        save(recorder, number)
+
+
+def play_redone_round(recorder: Recorder) -> None:
+    """A round is written again over a file that was there, because the folder could not be synced the first time."""
+    save(recorder, 0)
+    for _ in range(2):
+        Vault(recorder.root / "runs").write(version(1))
+    recorder.say(1)
+
+
+def play_killed_master(recorder: Recorder) -> None:
+    """The master is killed somewhere in a save; another one takes up what it finds, tells its version and goes on."""
+    try:
+        for number in range(VERSIONS_KILLED):
+            save(recorder, number)
+    except Killed:
+        pass
+    recorder.die_before = 0
+    found, _ = Vault(recorder.root / "runs").newest_good(RUN)
+    if found is not None:
+        recorder.say(found.meta["version"])
+        save(recorder, found.meta["version"] + 1)
+
+
+def check_checkpoints(folder: Path, said: tuple[Any, ...]) -> None:
+    """The newest good version is one that was told, or the next; whole, and without a word of damage."""
+    found, sentences = Vault(folder / "runs").newest_good(RUN)
+    told = max(said, default=-1)
+    assert not sentences, sentences
+    if found is None:
+        assert not said, f"version {told} was told and is lost"
+        return
+    number = found.meta["version"]
+    assert told <= number <= told + 1, f"version {told} was told, found is {number}"
+    assert found.parameters.tobytes() == version(number).parameters.tobytes(), f"version {number} is another"
+    assert found.outer["momentum"].tobytes() == version(number).outer["momentum"].tobytes()
+
+
+def play_keys(recorder: Recorder) -> None:
+    """The first start of a master."""
+    recorder.say(keys.load_keys(recorder.root).public)
+
+
+def check_keys(folder: Path, said: tuple[Any, ...]) -> None:
+    """A public key that was told stays."""
+    found = keys.load_keys(folder).public
+    assert not said or found == said[-1], "the master has another key"
+
+
+def play_worker(recorder: Recorder) -> None:
+    """A worker enrols, holds two deltas, gives one away, is removed, and joins another master."""
+    slot = take_slot(recorder.root / "worker", lambda text: None)
+    way = joining.find_way(slot, FIRST)
+    recorder.say(("key", way.identity.public_key))
+    slot.save_identity(joining.enrolled(way, "w-1", "pc", ("tcp://a:1",), "k" * 40))
+    recorder.say(("enrolled", "w-1"))
+    for lease in LEASES:
+        values = np.arange(PARAMETERS * 3, dtype=np.float32) + len(recorder.operations)
+        trainer.write_parameters(slot.delta_path(lease), values)
+        slot.keep(a_delta(lease, file_digest(slot.delta_path(lease)), values.nbytes))
+        recorder.say(("holds", lease))
+    recorder.say(("forgets", LEASES[0]))
+    slot.forget(LEASES[0])
+    slot.park(Parked("removed by the operator", way.joined_with))
+    recorder.say(("parked", way.joined_with))
+    again = joining.find_way(slot, SECOND)
+    recorder.say(("key", again.identity.public_key))
+    slot.save_identity(joining.enrolled(again, "w-2", "pc", ("tcp://b:1",), "k" * 40))
+    recorder.say(("enrolled", "w-2"))
+    slot.release()
+
+
+def check_worker(folder: Path, said: tuple[Any, ...]) -> None:
+    """The key, the enrolment, the deltas and the marker that were told of are there."""
+    told = dict(said)
+    slot = take_slot(folder / "worker", lambda text: None)
+    try:
+        _check_slot(slot, said, told)
+    finally:
+        slot.release()
+
+
+def _check_slot(slot: Slot, said: tuple[Any, ...], told: dict[str, str]) -> None:
+    identity, parked, held = slot.identity(), slot.parked(), {one.ref.lease for one in slot.held()}
+    assert not list(slot.folder.glob("*.damaged")), "something is damaged"
+    enrolled = [what for kind, what in said if kind == "enrolled"]
+    if "key" in told:
+        assert identity is not None, "the key is lost"
+    if enrolled:
+        assert identity is not None
+        newer = len([1 for kind, _ in said if kind == "key"]) > len(enrolled)
+        assert newer or identity.worker == enrolled[-1] or "parked" in told, "the enrolment is lost"
+    if said and said[-1][0] == "parked":
+        assert parked is not None or joining_again(identity), "the marker is lost"
+    if enrolled[-1:] == ["w-2"]:
+        assert identity is not None
+        assert identity.worker == "w-2", "the second enrolment is lost"
+        assert parked is None, "the old marker is back"
+    wanted = {what for kind, what in said if kind == "holds"} - {told.get("forgets", "")}
+    assert wanted <= held, f"deltas are lost: {wanted - held}"
+
+
+def joining_again(identity: Any) -> bool:
+    """Whether the slot has begun anew, under another join string."""
+    return identity is not None and not identity.worker
+
+
+def a_delta(lease: str, digest: str, delta_bytes: int) -> Delta:
+    """What the session holds after the trainer has said `done`."""
+    number = int(lease.split(".")[1])
+    ref = TaskRef(run=RUN, round=number, base_version=number - 1, shard=0, lease=lease)
+    return Delta(ref, delta_bytes, digest, 10, 1, 5, 0.5, 3)
+
+
+SCENARIOS = {
+    "checkpoints": Scenario(play_checkpoints, check_checkpoints),
+    "redone round": Scenario(play_redone_round, check_checkpoints),
+    "keys": Scenario(play_keys, check_keys),
+    "worker": Scenario(play_worker, check_worker),
+}
+KILLED_MASTER = Scenario(play_killed_master, check_checkpoints)
