@@ -19,6 +19,14 @@ SIMULATE_OPTIONS := $(if $(SEED),--seed "$(SEED)") $(if $(SEEDS),--seeds "$(SEED
 	$(if $(NO_FAULTS),--no-faults) $(if $(UNITS),--units)
 REQUIREMENTS := dev console base build compiler
 
+# A .venv whose Python is gone (the system's was upgraded, the folder was copied from elsewhere) is made anew.
+ifneq ($(wildcard $(VENV)/pyvenv.cfg),)
+ifneq ($(shell $(PY) -c 'print(1)' 2>/dev/null),1)
+$(info [SETUP] the Python of $(VENV) does not run any more: making it anew)
+$(shell rm -rf $(VENV) $(STAMPS))
+endif
+endif
+
 .PHONY: help setup kernels test check simulation simulate demo up down images containers browser
 .PHONY: requirements clean uninstall
 .DEFAULT_GOAL := help
