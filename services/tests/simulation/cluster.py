@@ -39,6 +39,7 @@ class Plan:
     faults: bool = True
     k_steps: int = 4
     units: bool = False
+    units_per_round: int = 6
     pace: float = 1.0  # times as quick as usual
 
 
@@ -203,7 +204,7 @@ class Cluster:
             k_steps=self.plan.k_steps,
             batch=16,
             balance="units" if self.plan.units else "proportional",
-            units=6,
+            units=self.plan.units_per_round,
             min_workers=1 if self.plan.workers < 3 else self.world.chance.randint(1, 3),
         )
 

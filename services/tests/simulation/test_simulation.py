@@ -60,6 +60,11 @@ def versions(plan: Plan) -> dict[int, str]:
     return {version: digest for (_, version), digest in cluster.oracle.announced.items()}
 
 
+def test_more_units_than_two_workers_can_hold_are_done() -> None:
+    plan = Plan(1, workers=2, hours=0.2, faults=False, units=True, units_per_round=30, k_steps=1)
+    assert Cluster(plan).run().rounds >= 3
+
+
 def test_in_units_the_model_has_the_same_bits_whatever_happened() -> None:
     peace = versions(Plan(1, hours=0.3, faults=False, units=True))
     for seed in (2, 5, 9):

@@ -65,6 +65,12 @@ def forget(state: State, delta: Delta) -> list[Command]:
     return [ForgetDelta(delta.ref.lease)]
 
 
+def make_room(state: State) -> list[Command]:
+    """Units carry nothing over: one that the master has accepted can be made again, should the master lose it."""
+    accepted = next((one for one in state.held if one.accepted_session == state.session), None)
+    return forget(state, accepted) if accepted is not None else []
+
+
 def on_credit(state: State, message: Credit, now_ms: int) -> list[Command]:
     """Send what is wanted; commit once the master must have every chunk; or wait for a place.
 

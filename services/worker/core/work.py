@@ -40,13 +40,15 @@ def on_task(state: State, task: Task, now_ms: int) -> list[Command]:
         return [Send(TaskAck(term=state.term, ref=task.ref))]  # done already, its delta is on its way
     if state.paused:
         return refuse(state, task, state.paused, busy=True)
+    room = upload.make_room(state) if task.fresh and len(state.held) >= limits.HELD_MAX else []
     if len(state.held) >= limits.HELD_MAX:
         return refuse(state, task, f"holds {len(state.held)} deltas that no ROUND_CLOSED named yet", busy=True)
     if reason := cannot_do(state, task):
-        return refuse(state, task, reason)
+        return room + refuse(state, task, reason)
     state.task = task
     state.progress_at_ms = now_ms
     commands: list[Command] = [
+        *room,
         Send(TaskAck(term=state.term, ref=task.ref)),
         Say("TASK", f"{place(task.ref)}: {task.samples} samples, {task.k_steps} local steps of {task.batch}"),
     ]

@@ -5,6 +5,7 @@ import pytest
 from services.common.protocol import messages
 from services.worker.core import commands as c
 from services.worker.core import events as e
+from services.worker.core import limits
 from services.worker.tests.driver import (
     BAD,
     CHUNK_BYTES,
@@ -311,3 +312,17 @@ def test_what_goes_wrong_here_hands_the_task_back(event: e.Event, reason: str) -
     worker.train()
     assert reason in message(worker(event), messages.TaskRefuse).reason
     assert worker.session.state == "idle"
+
+
+def test_units_accepted_make_room_for_more_but_shards_do_not() -> None:
+    worker = Driver()
+    worker.join()
+    for number in range(limits.HELD_MAX):
+        worker.finish(ref(number))
+        worker.ack("accepted", ref(number))
+    full = worker(task(ref(limits.HELD_MAX)))
+    assert message(full, messages.TaskRefuse).busy
+    taken = worker(task(ref(limits.HELD_MAX), fresh=True))
+    assert has(taken, c.ForgetDelta)
+    assert only(taken, c.ForgetDelta).lease == ref(0).lease
+    assert message(taken, messages.TaskAck).ref == ref(limits.HELD_MAX)
