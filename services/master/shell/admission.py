@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from services.common.errors import ProtocolError
-from services.common.host.files import write_durably
+from services.common.host.files import keep_private
 from services.common.host.logs import clean_text
 from services.common.protocol.join_string import PURPOSE_JOIN, JoinString, derive_key, format_join_string
 from services.common.protocol.messages import Enrol
@@ -124,7 +124,7 @@ class Admission:
             _, text = self.add_join(LOCAL_LABEL, endpoints, None, None)
         else:
             text = format_join_string(JoinString(tuple(endpoints), self._keys.public_raw, kept))
-        write_durably(path, text.encode() + b"\n", private=True, what="join-file")
+        keep_private(path, text.encode() + b"\n", "join-file")
 
     def _forget(self, gone: object) -> None:
         assert callable(gone)

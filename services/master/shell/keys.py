@@ -8,7 +8,7 @@ from pathlib import Path
 import zmq
 from zmq.utils import z85
 
-from services.common.host.files import write_durably
+from services.common.host.files import keep_private
 from services.common.protocol.join_string import PURPOSE_CONSOLE, derive_key
 
 
@@ -47,6 +47,6 @@ def load_keys(folder: Path) -> MasterKeys:
     if not path.exists():
         public, secret = zmq.curve_keypair()
         kept = {"public": public.decode(), "secret": secret.decode(), "console_secret": secrets.token_hex(32)}
-        write_durably(path, json.dumps(kept).encode(), private=True, what="keys")
+        keep_private(path, json.dumps(kept).encode(), "keys")
     kept = json.loads(path.read_text())
     return MasterKeys(kept["public"].encode(), kept["secret"].encode(), kept["console_secret"])

@@ -30,7 +30,7 @@ from services.master.shell.keys import load_keys
 from services.master.shell.mailbox import Mailbox
 from services.master.shell.operator import Operator
 from services.master.shell.reactor import Letter, Reactor
-from services.master.shell.resume import find_run
+from services.master.shell.resume import Found, find_run
 from services.master.shell.startup import (
     check_zeromq,
     lock_data,
@@ -133,11 +133,12 @@ class Master:
         found, sentences = find_run(self._store, self._reactor.effects.vault, self._admission.names())
         for sentence in sentences:
             self._bulletin.post("WARN", sentence, {})
-        restored_ms = self._reactor.resume(found) if found is not None else 0
-        if self._journal is not None:
+        if self._journal is not None and not isinstance(found, Found):
             self._reactor.seen = self._journal.seen
-            if found is not None:
-                self._journal.restored(found.saved, restored_ms)
+        restored_ms = self._reactor.resume(found) if found is not None else 0
+        if self._journal is not None and isinstance(found, Found):
+            self._reactor.seen = self._journal.seen
+            self._journal.restored(found.saved, restored_ms)
 
     def run(self, stopping: Callable[[], bool]) -> None:
         """Until `stopping()`; then workers are told, everything queued is written, sockets are closed."""

@@ -15,10 +15,10 @@ from services.common.protocol.limits import HEARTBEAT_MS
 from services.common.protocol.messages import DeltaChunk, DeltaCommit, Pull, TaskRef
 from services.master.core.commands import Command, Evaluate
 from services.master.core.coordinator import Coordinator
-from services.master.core.events import DeltaStaged, Event, Tick
+from services.master.core.events import CreateRun, DeltaStaged, Event, PauseRun, Tick
 from services.master.shell.desk import Snapshot
 from services.master.shell.effects import Effects
-from services.master.shell.resume import Found
+from services.master.shell.resume import Found, Unprepared
 
 Letter = Event | Snapshot | dict[str, Any] | Exception  # events, new versions, the evaluator's lines, a crash
 
@@ -95,8 +95,10 @@ class Reactor:
             lines, effects.bulletin.unsaved = effects.bulletin.unsaved, []
             effects.aggregation.do(lambda desk: desk.save_events(lines))
 
-    def resume(self, found: Found) -> int:
+    def resume(self, found: Found | Unprepared) -> int:
         """Take up the run that was going on, before the first event; at what time that was."""
+        if isinstance(found, Unprepared):
+            return self._prepare_again(found)
         saved, now_ms = found.saved, self.clock()
         self.effects.bulletin.start_run(found.created_ms, found.rows)
         self.coordinator.restore(saved, now_ms)
@@ -106,6 +108,15 @@ class Reactor:
             self.effects.apply(Evaluate(saved.run, version), self._awake_ms())
         text = f"run {saved.run}, {saved.phase.value}, is taken up at version {saved.meta['version']}"
         self.effects.bulletin.post("MASTER", text, {})
+        return now_ms
+
+    def _prepare_again(self, found: Unprepared) -> int:
+        """A run without version 0: as if it were asked for now."""
+        now_ms = self.clock()
+        self.effects.bulletin.start_run(found.created_ms, [])
+        self.step(CreateRun("", found.run, found.spec))
+        if found.paused:
+            self.step(PauseRun("", found.run))
         return now_ms
 
     def _awake_ms(self) -> int:

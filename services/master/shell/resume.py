@@ -6,7 +6,7 @@ from typing import Any
 
 from services.common.protocol.messages import RunSpec
 from services.master.core.recovery import Saved
-from services.master.core.state import Evaluation, RunPhase
+from services.master.core.state import ACTIVE, Evaluation, RunPhase
 from services.master.shell.checkpoints import Checkpoint, Vault
 from services.master.shell.store import Store
 
@@ -21,16 +21,29 @@ class Found:
     rows: list[dict[str, Any]]
 
 
-def find_run(store: Store, vault: Vault, names: dict[str, str]) -> tuple[Found | None, list[str]]:
+@dataclass(frozen=True)
+class Unprepared:
+    """A run that was asked for and has no version 0 yet: it is prepared again."""
+
+    run: str
+    spec: RunSpec
+    paused: bool
+    created_ms: int
+
+
+def find_run(store: Store, vault: Vault, names: dict[str, str]) -> tuple[Found | Unprepared | None, list[str]]:
     """The newest run with its newest good checkpoint, and sentences for the log. Repairs a lost row from the meta."""
     runs = store.runs(limit=1)
     if not runs:
         return None, []
     row = runs[0]
     checkpoint, sentences = vault.newest_good(row["id"])
+    spec = RunSpec.model_validate_json(json.dumps(row["spec"]))
     if checkpoint is None:
-        store.save_run(row["id"], "FAILED", "the master ended before version 0 was written", finished=False)
-        return None, [f"run {row['id']} had no version yet; start it again"]
+        if row["phase"] not in ACTIVE:
+            return None, []
+        paused = row["phase"] == RunPhase.PAUSED
+        return Unprepared(row["id"], spec, paused, row["created_at_ms"]), [f"run {row['id']} has no version yet"]
     meta = checkpoint.meta
     if sentences:
         store.drop_rounds_after(row["id"], meta["version"])
@@ -41,7 +54,6 @@ def find_run(store: Store, vault: Vault, names: dict[str, str]) -> tuple[Found |
         sentences.append(f"the row of round {meta['round']} was repaired from its checkpoint")
     evaluated = [one for one in rows if one["eval_loss"] is not None]
     measured = [Evaluation(one["round"], one["eval_loss"], one["eval_accuracy"]) for one in evaluated]
-    spec = RunSpec.model_validate_json(json.dumps(row["spec"]))
     ended = meta["version"] >= spec.rounds
     phase = RunPhase.STOPPED if ended else RunPhase(row["phase"])
     reason = f"finished: all {spec.rounds} rounds are closed" if ended else row["reason"]

@@ -10,7 +10,7 @@ from zmq.auth.thread import ThreadAuthenticator
 from zmq.utils.monitor import recv_monitor_message
 
 from services.common.errors import SettingsError
-from services.common.host.files import FolderLock, make_folder, write_durably
+from services.common.host.files import FolderLock, keep_private, make_folder
 from services.common.protocol.limits import (
     CURVE_DOMAIN_CONSOLE,
     CURVE_DOMAIN_WORKERS,
@@ -166,7 +166,7 @@ def write_control_file(folder: Path, doors: Doors, settings: MasterSettings, key
         "server_key": keys.public.decode(),
         "secret": keys.console_secret,
     }
-    write_durably(folder / "control.json", json.dumps(facts).encode(), private=True, what="control-file")
+    keep_private(folder / "control.json", json.dumps(facts).encode(), "control-file")
 
 
 def _router(context: "zmq.Context[zmq.Socket[bytes]]", keys: MasterKeys, domain: str) -> "zmq.Socket[bytes]":

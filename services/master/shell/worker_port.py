@@ -42,11 +42,13 @@ OUTBOX_MAX = 4_096  # messages; beyond it the worker is cut off and must rejoin
 HEARD_EVERY_MS = 500  # bulk frames are told to the core at most this often
 FRAMES_AT_ONCE = 256
 RETRY_MS = 60_000
+BOOTS_MAX = 3  # times a minute that another process may take a worker's session over
 
 
 @dataclass
 class _Session:
     route: bytes
+    boot_id: str = ""
     outbox: deque[list[Buffer]] = field(default_factory=deque)
     heard_ms: int = 0
 
@@ -65,6 +67,7 @@ class WorkerPort:
     chunk_bytes: int = CHUNK_BYTES
     _sessions: dict[str, _Session] = field(default_factory=dict)
     _routes: dict[bytes, str] = field(default_factory=dict)
+    _boots: dict[str, list[int]] = field(default_factory=dict)  # when another process took a worker's session over
     _unsent: dict[str, None] = field(default_factory=dict)  # workers with something in their outbox, in order
 
     def receive(self, now_ms: int) -> Iterator[Event]:
@@ -182,8 +185,16 @@ class WorkerPort:
             text = f"{WORKERS_MAX} workers are joined, which is the limit; remove one on the page"
             self._reply(route, Reject(code="CLUSTER_FULL", text=text, retry_after_ms=RETRY_MS))
             return []
+        if self._comes_too_often(member, message.boot_id, now_ms):
+            text = (
+                "another process uses this worker's key: was its data folder copied to a second PC? remove one of the "
+                "two from that PC (or this worker restarts again and again: see its log)"
+            )
+            self.refused(f"{member.name}: {text}")
+            self._reply(route, Reject(code="WORKER_TWICE", text=text, retry_after_ms=RETRY_MS))
+            return []
         self.forget(member.worker)
-        self._sessions[member.worker] = _Session(route, heard_ms=now_ms)
+        self._sessions[member.worker] = _Session(route, message.boot_id, heard_ms=now_ms)
         self._routes[route] = member.worker
         welcome = Welcome(
             term=self.term,
@@ -198,6 +209,15 @@ class WorkerPort:
         )
         self.send(member.worker, welcome)
         return [WorkerJoined(member.worker, member.name, message)]
+
+    def _comes_too_often(self, member: Member, boot_id: str, now_ms: int) -> bool:
+        """Whether processes with one key put each other out more than BOOTS_MAX times a minute."""
+        session = self._sessions.get(member.worker)
+        if session is None or session.boot_id == boot_id:
+            return False
+        boots = [at for at in self._boots.get(member.worker, []) if now_ms - at < RETRY_MS]
+        self._boots[member.worker] = [*boots, now_ms][-BOOTS_MAX - 1 :]
+        return len(boots) >= BOOTS_MAX
 
     def _reply(self, route: bytes, message: Message) -> None:
         """To whom has no session; lost when it cannot go now, for the other side asks again."""

@@ -12,7 +12,7 @@ from services.common.protocol.messages import RunSpec
 from services.master.core.state import RunPhase
 from services.master.shell import checkpoints
 from services.master.shell.checkpoints import Checkpoint, Vault
-from services.master.shell.resume import find_run
+from services.master.shell.resume import Found, Unprepared, find_run
 from services.master.shell.store import Store
 
 RUN = "digits-1"
@@ -38,10 +38,26 @@ def store(tmp_path: Path) -> Store:
 def test_a_crash_after_the_last_rename_leaves_a_finished_run(tmp_path: Path, store: Store) -> None:
     closed(tmp_path, 3)
     found, _ = find_run(store, Vault(tmp_path / "runs"), {})
-    assert found is not None
+    assert isinstance(found, Found)
     assert found.saved.phase is RunPhase.STOPPED
     [kept] = store.runs(limit=1)
     assert (kept["phase"], kept["finished"]) == ("STOPPED", True)
+
+
+@pytest.mark.parametrize("phase, expected", [("WAITING", False), ("RUNNING", False), ("PAUSED", True)])
+def test_a_run_without_version_0_is_prepared_again(tmp_path: Path, store: Store, phase: str, expected: bool) -> None:
+    store.save_run(RUN, phase, "preparing the data and version 0", finished=False)
+    found, _ = find_run(store, Vault(tmp_path / "runs"), {})
+    assert isinstance(found, Unprepared)
+    assert (found.run, found.spec, found.paused) == (RUN, SPEC, expected)
+
+
+@pytest.mark.parametrize("phase", ["FAILED", "STOPPED"])
+def test_a_run_that_ended_before_version_0_stays_as_it_is(tmp_path: Path, store: Store, phase: str) -> None:
+    store.save_run(RUN, phase, "the data cannot be used", finished=False)
+    assert find_run(store, Vault(tmp_path / "runs"), {}) == (None, [])
+    [kept] = store.runs(limit=1)
+    assert (kept["phase"], kept["reason"]) == (phase, "the data cannot be used")
 
 
 def test_rows_of_a_version_that_was_set_aside_are_forgotten(tmp_path: Path, store: Store) -> None:
@@ -50,7 +66,7 @@ def test_rows_of_a_version_that_was_set_aside_are_forgotten(tmp_path: Path, stor
         store.save_round(RUN, row(version, 0.9 - 0.1 * version))
     checkpoints.path_of(tmp_path / "runs" / RUN, 2).write_bytes(b"damaged")
     found, sentences = find_run(store, Vault(tmp_path / "runs"), {})
-    assert found is not None
+    assert isinstance(found, Found)
     assert "set aside" in sentences[0]
     assert [one["round"] for one in found.rows] == [1]
     assert found.saved.best_eval is not None
@@ -62,7 +78,7 @@ def test_a_loss_of_zero_is_a_loss(tmp_path: Path, store: Store) -> None:
     store.save_round(RUN, row(1, 0.0))
     store.save_round(RUN, row(2, 0.5))
     found, _ = find_run(store, Vault(tmp_path / "runs"), {})
-    assert found is not None
+    assert isinstance(found, Found)
     assert found.saved.best_eval is not None
     assert found.saved.best_eval.version == 1
     assert store.best_round(RUN) == 1

@@ -98,6 +98,18 @@ def test_workers_of_one_name_get_numbers(master: Running) -> None:
     assert names == ["pc", "pc-2", "pc-2-2", "pc-3"]
 
 
+def test_two_processes_with_one_key_do_not_put_each_other_out_for_ever(master: Running, joined: Peer) -> None:
+    for number in range(1, 4):
+        joined.send(hello(boot_id=f"{number:032x}"))
+        joined.receive("WELCOME")
+    joined.send(hello(boot_id=f"{4:032x}"))
+    refused = joined.receive("REJECT")
+    assert (refused.code, refused.retry_after_ms) == ("WORKER_TWICE", 60_000)
+    assert "copied to a second PC" in refused.text
+    joined.send(hello(boot_id=f"{3:032x}"))
+    assert joined.receive("WELCOME"), "the one that has the session keeps it"
+
+
 def test_hostile_names_are_cleaned(master: Running) -> None:
     peer = enrolled(master, name="ada\x1b[31m\u202e<b>\n")
     peer.send(hello())
