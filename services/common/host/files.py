@@ -65,6 +65,17 @@ def write_durably(path: Path, data: bytes, *, private: bool = False, what: str =
     failpoint(f"{what}.written")
 
 
+def keep_private(path: Path, data: bytes, what: str) -> None:
+    """As `write_durably`, 0600, for what a service cannot start without; raises SettingsError with the next step."""
+    try:
+        write_durably(path, data, private=True, what=what)
+    except OSError as error:
+        raise SettingsError(
+            f"{path} cannot be written ({error.strerror or error}); free the disk, or let this user write there",
+            code="DATA_DIR_UNUSABLE",
+        ) from None
+
+
 def remove(path: Path) -> bool:
     """Remove a file if that can be done; False when it stays: on Windows nobody can remove one that is open."""
     try:

@@ -22,6 +22,7 @@ from services.tests.system.cluster import lease_states
 
 WAIT_S = 60.0
 VICTIM = 1
+NAME = f"worker-{VICTIM}"
 SPEC: dict[str, Any] = {"dataset": "digits", "batch": 32, "rounds": 100_000, "balance": "equal"}
 
 
@@ -39,9 +40,9 @@ class Way:
 def main() -> int:
     """Read the command line, measure, print, write. Exit code 0 when no round hung."""
     parser = argparse.ArgumentParser(prog="python -m services.tests.chaos.delay")
-    parser.add_argument("--times", type=int, default=5)
+    parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--k-steps", type=int, default=400)
+    parser.add_argument("--k-steps", type=int, default=2500)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="mahe-delay-") as home, Storm(Path(home), args.workers) as storm:
@@ -100,15 +101,16 @@ def measure(storm: Storm, way: Way, times: int, k_steps: int) -> dict[str, Any]:
 
 def _trial(storm: Storm, watch: Watch, way: Way, run: str) -> tuple[list[float], float]:
     """(how much longer each round took that closed while it was hurt, the usual time of a round), in s."""
-    name = f"worker-{VICTIM}"
     storm.until_linked(storm.workers)
+    done = _done(storm.cluster.api.snapshot())
+    storm.cluster.until(lambda state: _done(state) > done, f"{NAME} to do a piece of work", WAIT_S)
     watch.wait_for(max(watch.version, 0) + 4, WAIT_S)
     moments = [at for at, _ in watch.closings[-3:]]
     usual = (moments[-1] - moments[0]) / 2
     last = watch.version
     watch.wait_for(last + 1, WAIT_S)
     storm.cluster.until(
-        lambda state: state["run"]["id"] == run and lease_states(state).get(name) == "OUT", f"the lease of {name}"
+        lambda state: state["run"]["id"] == run and lease_states(state).get(NAME) == "OUT", f"the lease of {NAME}"
     )
     before = watch.version
     mend = way.hurt(storm)
@@ -116,6 +118,11 @@ def _trial(storm: Storm, watch: Watch, way: Way, run: str) -> tuple[list[float],
     mend()
     ends = [at for at, version in watch.closings if before <= version <= before + way.rounds]
     return [max(0.0, after - begin - usual) for begin, after in itertools.pairwise(ends)], usual
+
+
+def _done(state: dict[str, Any]) -> int:
+    """Rounds that the victim has had a part in since it joined."""
+    return sum(int(worker["accepted_rounds"]) for worker in state["workers"] if worker["name"] == NAME)
 
 
 def _kill(storm: Storm) -> Mend:

@@ -4,6 +4,7 @@ The master's points are reached by what it does anyway: its start, joins, a run 
 each death: it comes up again by itself, at a version that is at least the last one that anybody was told of.
 """
 
+import contextlib
 import random
 import re
 import time
@@ -13,7 +14,7 @@ from typing import Any
 
 from services.common.errors import MaheError
 from services.common.host import failpoints
-from services.tests.system.cluster import Cluster, finished, version
+from services.tests.system.cluster import Cluster, finished, linked, version
 
 LIFE_S = 30.0  # the longest that a life may take to reach its point
 LOOK_EVERY_S = 0.02
@@ -42,6 +43,12 @@ def worker_points() -> list[str]:
     """What a worker and its trainer reach in a run."""
     points = (*failpoints.WORKER_POINTS, *failpoints.TRAINER_POINTS)
     return [point for point in points if not point.startswith(ASKED)]
+
+
+def removal_points() -> list[str]:
+    """What is reached when the operator removes a worker: by the master, then by the worker."""
+    points = (*failpoints.MASTER_POINTS, *failpoints.WORKER_POINTS)
+    return [point for point in points if point.startswith(ASKED)]
 
 
 @dataclass
@@ -78,6 +85,39 @@ class Lives:
         self._ensure_run(rounds)
         self.cluster.until(finished, "the run to complete")
         self._check_rows(rounds)
+
+    def removals(self, points: list[str]) -> None:
+        """A worker that is removed, and a death on the way: of the master, or of the worker, which comes back."""
+        for number, point in enumerate(points, start=3):
+            name = f"worker-{number}"
+            of_master = point in failpoints.MASTER_POINTS
+            if of_master:
+                self.cluster.kill("master")
+                self._start_master(point)
+            self.cluster.start_worker(name, **({} if of_master else _armed(point)))
+            state = self.cluster.until(lambda state, name=name: name in linked(state), f"{name} to join")
+            worker = next(one["id"] for one in state["workers"] if one["name"] == name)
+            with contextlib.suppress(MaheError):  # the master may die before it answers
+                self.cluster.delete(f"/api/v1/workers/{worker}")
+            dead = "master" if of_master else name
+            self.cluster.services[dead].process.wait(LIFE_S)
+            self._died(dead, point)
+            self._after_removal(name, worker, point)
+
+    def _after_removal(self, name: str, worker: str, point: str) -> None:
+        """A removal that was durable stays one; one that was not can be asked for again."""
+        if point in failpoints.MASTER_POINTS:
+            self._start_master("")
+        self.cluster.until(bool, "the master to answer")
+        if point == "store.revoke.before-commit":
+            self.cluster.until(lambda state: name in linked(state), f"{name} to come back")
+            self.cluster.delete(f"/api/v1/workers/{worker}")
+        elif point not in failpoints.MASTER_POINTS:
+            self.cluster.start_worker(name)
+        self.cluster.until(lambda state: name not in linked(state), f"{name} to stay away")
+        if point in ("parked.before-folder-fsync", "parked.written"):
+            self.cluster.until_log(name, "removed")
+        self.cluster.kill(name)
 
     def _watch(self, master: Iterator[str], worker: Iterator[str], rounds: int) -> None:
         services = self.cluster.services
@@ -157,7 +197,7 @@ class Lives:
                 assert error.code not in {"BAD_SPEC", "INVALID"}, error.sentence
 
     def _check_rows(self, rounds: int) -> None:
-        rows = self.cluster.api.get(f"/api/v1/runs/{self._run}/rounds?limit=1000")["items"]
+        rows = self.cluster.api.get(f"/api/v1/runs/{self._run}/rounds?limit=500")["items"]
         assert [row["round"] for row in rows] == list(range(1, rounds + 1)), "a round is lost"
         names = sorted(worker["name"] for worker in self._state()["workers"])
         assert names == ["worker-1", VICTIM], f"a worker joined twice: {names}"

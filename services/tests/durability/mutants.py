@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from services.common.host import files
-from services.master.shell import admission, checkpoints, keys, startup
+from services.master.shell import checkpoints
 from services.worker.shell import slot, trainer
 
 Patch = pytest.MonkeyPatch
-USERS = (files, checkpoints, keys, startup, admission, slot, trainer)
+USERS = (files, checkpoints, slot, trainer)
 
 
 def everywhere(patch: Patch, name: str, function: Callable[..., Any]) -> None:
