@@ -85,6 +85,12 @@ def remove(path: Path) -> bool:
     return True
 
 
+def sweep(folder: Path) -> None:
+    """Remove what `write_durably` had half written when it was killed; only for who alone writes in this folder."""
+    for path in folder.glob(".*.tmp"):
+        remove(path)
+
+
 def make_folder(folder: Path) -> Path:
     """Create a data folder (0700) and check that it can be written; raises SettingsError with the next step."""
     try:

@@ -96,5 +96,6 @@ class Context:
             and not worker.quarantined
             and worker.agent != "paused"
             and worker.not_before_ms <= self.now_ms
+            and self.now_ms - worker.last_heard_ms <= 2 * self.limits.heartbeat_ms
             and worker.id not in busy
         ]

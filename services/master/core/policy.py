@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from services.master.core.state import REACHABLE, LeaseState, Range, Round, Worker
+from services.master.core.state import NOT_REJOINED, Link, Range, Round, Worker
 
 BATCH_MIN = 8
 BATCH_FACTOR_MAX = 4
@@ -63,11 +63,20 @@ def _reasons(round_: Round) -> str:
     return "; ".join(reason[:200] for reason in reasons[:3]) + more or "nobody is left"
 
 
-def quorum(round_: Round, workers: Mapping[str, Worker], min_workers: int) -> int:
+def is_away(worker: Worker | None, now_ms: int, limits: Limits) -> bool:
+    """Whether a round need not wait for it: suspect or lost, or its connection is gone for two heartbeats.
+
+    One that has not rejoined since the master's own restart is waited for until LOST.
+    """
+    if worker is None or worker.link in (Link.SUSPECT, Link.LOST):
+        return True
+    silent_ms = now_ms - worker.last_heard_ms
+    return worker.link is Link.DETACHED and worker.boot_id != NOT_REJOINED and silent_ms >= 2 * limits.heartbeat_ms
+
+
+def quorum(accepted: int, out: int, away: int, min_workers: int) -> int:
     """Deltas needed to close at the deadline: only workers that can be reached, or are done, count."""
-    here = {one.id for one in workers.values() if one.link in REACHABLE}  # for membership only, never iterated
-    counted = sum(x.state is LeaseState.ACCEPTED or (x.is_out and x.worker in here) for x in round_.leases)
-    return max(1, min(min_workers, counted))
+    return max(1, min(min_workers, accepted + out - away))
 
 
 def close_verdict(
@@ -75,8 +84,8 @@ def close_verdict(
 ) -> tuple[Verdict, str]:
     """CLOSE, WAIT or REOPEN a collecting round, with the reason.
 
-    All leases answered: CLOSE. Quorum and 1.5 x the median time of those accepted: CLOSE without the stragglers.
-    Nobody left and nothing accepted: REOPEN.
+    All leases answered: CLOSE. Quorum, and all others away: CLOSE without them. Quorum and 1.5 x the median time of
+    those accepted: CLOSE without the stragglers. Nobody left and nothing accepted: REOPEN.
     """
     accepted, out = round_.sorted_out()
     total = len(round_.leases)
@@ -87,15 +96,16 @@ def close_verdict(
         if lost == 0:
             return Verdict.CLOSE, f"all {total} workers submitted" if total > 1 else "the worker submitted"
         return Verdict.CLOSE, f"{len(accepted)} of {total} workers submitted, {lost} lost"
-    late = accepted and now_ms >= round_.opened_ms + limits.straggler_ms_min  # else there is nothing to reckon yet
-    if late and (len(accepted) >= min_workers or len(accepted) >= quorum(round_, workers, min_workers)):
-        times = sorted(lease.accepted_ms - round_.opened_ms for lease in accepted)
-        wait_ms = max(limits.straggler_ms_min, int(limits.straggler_factor * times[len(times) // 2]))
-        if now_ms >= round_.opened_ms + wait_ms:
-            return (
-                Verdict.CLOSE,
-                f"{len(accepted)} of {total} workers submitted; the others took over {wait_ms / 1000:.0f} s",
-            )
+    if accepted and now_ms >= round_.opened_ms + 2 * limits.heartbeat_ms:  # before that nobody is away or late
+        away = sum(is_away(workers.get(lease.worker), now_ms, limits) for lease in out)
+        if len(accepted) >= quorum(len(accepted), len(out), away, min_workers):
+            submitted = f"{len(accepted)} of {total} workers submitted"
+            if away == len(out):
+                return Verdict.CLOSE, f"{submitted}; of the others nothing is heard"
+            times = sorted(lease.accepted_ms - round_.opened_ms for lease in accepted)
+            wait_ms = max(limits.straggler_ms_min, int(limits.straggler_factor * times[len(times) // 2]))
+            if now_ms >= round_.opened_ms + wait_ms:
+                return Verdict.CLOSE, f"{submitted}; the others took over {wait_ms / 1000:.0f} s"
     waiting = ", ".join(workers[lease.worker].name if lease.worker in workers else lease.worker for lease in out[:3])
     more = f" and {len(out) - 3} more" if len(out) > 3 else ""
     return Verdict.WAIT, f"{len(accepted)} of {total} workers submitted; waiting for {waiting}{more}"

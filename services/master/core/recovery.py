@@ -11,6 +11,7 @@ from services.common.protocol.messages import RunSpec
 from services.master.core import policy
 from services.master.core.state import (
     ACTIVE,
+    NOT_REJOINED,
     Evaluation,
     Lease,
     LeaseState,
@@ -152,7 +153,7 @@ def restore(state: State, saved: Saved, now_ms: int) -> None:
             threads=1,
             memory_mib=1,
             samples_per_s=1.0,
-            boot_id="0" * 32,
+            boot_id=NOT_REJOINED,
             last_heard_ms=now_ms,
             joined_ms=now_ms,
             link=Link.DETACHED,

@@ -52,6 +52,8 @@ class Link(StrEnum):
     LOST = "LOST"
 
 
+NOT_REJOINED = "0" * 32  # the boot id of a worker that is known from before the master's restart only
+
 REACHABLE = (Link.LINKED, Link.SUSPECT)
 
 
@@ -115,6 +117,10 @@ class Round:
     def give(self, lease: Lease, worker: str) -> None:
         """From now on this worker has the lease."""
         lease.worker = worker
+        self.welcome(lease, worker)
+
+    def welcome(self, lease: Lease, worker: str) -> None:
+        """This worker's delta for the lease counts, too, if it comes first."""
         if worker not in lease.given:
             lease.given.append(worker)
             self.by_worker.setdefault(worker, []).append(lease)

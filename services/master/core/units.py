@@ -24,6 +24,8 @@ def open_leases(run: Run, number: int, term: int) -> list[Lease]:
 def hand_out(ctx: Context, run: Run, round_: Round) -> str:
     """Take back what was lost, give what is free to who is ready. A sentence when a unit cannot be done by anyone."""
     for lease in round_.leases:
+        if lease.is_out and policy.is_away(ctx.state.workers.get(lease.worker), ctx.now_ms, ctx.limits):
+            lease.state, lease.reason = LeaseState.LOST, "nothing is heard of its worker"
         if lease.state is LeaseState.LOST:
             hopeless = _take_back(ctx, round_, lease)
             if hopeless:
@@ -57,8 +59,8 @@ def rejoined(ctx: Context, worker: str, lease_id: str) -> bool:
         if lease.state is LeaseState.FREE:
             round_.give(lease, worker)
             lease.state, lease.reason, lease.moved_ms = LeaseState.OUT, "", ctx.now_ms
-        elif worker not in lease.given:
-            lease.given.append(worker)
+        else:
+            round_.welcome(lease, worker)
         return True
     return False
 

@@ -5,6 +5,7 @@ The seal is the ZIP archive comment `mahe1 sha256=<64 hex>`, computed over the w
 """
 
 import contextlib
+import errno
 import hashlib
 import io
 import json
@@ -22,6 +23,8 @@ from services.common.host.failpoints import failpoint
 from services.common.host.files import make_folders, remove, sync_folder, write_durably
 
 KEEP_NEWEST = 3
+NOT_READ = "CHECKPOINT_NOT_READ"
+PASSING = {errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # of the reader, not of the file
 _SEAL = b"mahe1 sha256="
 _ZEROS = b"0" * 64
 _NAME = re.compile(r"^ckpt-(\d{1,9})\.npz$")
@@ -60,13 +63,20 @@ def read(path: Path) -> Checkpoint:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise CheckpointError(f"{path} cannot be read ({error.strerror or error})") from None
+        text = f"{path} cannot be read ({error.strerror or error})"
+        if error.errno in PASSING:
+            text = f"{text}; it may be whole: let this user read it, or free some memory, and start again"
+            raise CheckpointError(text, code=NOT_READ) from None
+        raise CheckpointError(text) from None
     if not is_sealed(raw):
         raise CheckpointError(f"{path} is damaged: its SHA-256 does not match its content")
-    with np.load(io.BytesIO(raw), allow_pickle=False) as archive:
-        meta = json.loads(archive["meta"].tobytes())
-        outer = {name.removeprefix("outer_"): archive[name] for name in archive.files if name.startswith("outer_")}
-        parameters = archive["parameters"]
+    try:
+        with np.load(io.BytesIO(raw), allow_pickle=False) as archive:
+            meta = json.loads(archive["meta"].tobytes())
+            outer = {name.removeprefix("outer_"): archive[name] for name in archive.files if name.startswith("outer_")}
+            parameters = archive["parameters"]
+    except (ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise CheckpointError(f"{path} is sealed, but is no checkpoint ({error})") from None
     if parameters.dtype != np.float32 or parameters.ndim != 1 or not np.isfinite(parameters).all():
         raise CheckpointError(f"{path} holds parameters that are not finite float32 values")
     if path.name != path_of(path.parent, meta["round"]).name:
@@ -84,7 +94,8 @@ def rounds_in(folder: Path) -> list[int]:
 def newest_good(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     """The newest checkpoint that verifies, and a sentence for each bad one, which is set aside as `.bad`.
 
-    Raises CheckpointError when there are checkpoints and all are bad: never a silent start from scratch.
+    Raises CheckpointError when there are checkpoints and all are bad: never a silent start from scratch. So it does
+    when one cannot be read at present, which says nothing of what is in it.
     """
     _settle(folder)
     sentences: list[str] = []
@@ -93,13 +104,23 @@ def newest_good(folder: Path) -> tuple[Checkpoint | None, list[str]]:
         try:
             return read(path), sentences
         except CheckpointError as error:
-            path.replace(path.with_suffix(".npz.bad"))
+            if error.code == NOT_READ:
+                raise
+            _set_aside(path, error)
             sentences.append(f"{error.sentence}; it is set aside as {path.name}.bad")
     if sentences or any(folder.glob("*.bad")):
         raise CheckpointError(
             f"no checkpoint in {folder} can be used: {'; '.join(sentences) or 'all were set aside'}; restore a backup"
         )
     return None, sentences
+
+
+def _set_aside(path: Path, error: CheckpointError) -> None:
+    try:
+        path.replace(path.with_suffix(".npz.bad"))
+    except OSError as why:
+        text = f"{error.sentence}, and cannot be set aside ({why.strerror or why}); move it away and start again"
+        raise CheckpointError(text) from None
 
 
 def _settle(folder: Path) -> None:

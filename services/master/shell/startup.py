@@ -10,7 +10,7 @@ from zmq.auth.thread import ThreadAuthenticator
 from zmq.utils.monitor import recv_monitor_message
 
 from services.common.errors import SettingsError
-from services.common.host.files import FolderLock, keep_private, make_folder
+from services.common.host.files import FolderLock, keep_private, make_folder, sweep
 from services.common.protocol.limits import (
     CURVE_DOMAIN_CONSOLE,
     CURVE_DOMAIN_WORKERS,
@@ -83,6 +83,8 @@ def lock_data(folder: Path) -> FolderLock:
             f"another master uses the data folder {folder}; stop it, or give another with MAHE_MASTER_DATA",
             code="DATA_DIR_LOCKED",
         )
+    for one in (folder, folder / "control", folder / "join"):
+        sweep(one)
     return lock
 
 
@@ -139,7 +141,7 @@ class Doors:
 def open_doors(settings: MasterSettings, keys: MasterKeys, admission: Admission) -> Doors:
     """Authenticator first, then bind; raises SettingsError when a port is in use."""
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=2)
-    context.setsockopt(zmq.MAX_SOCKETS, 4096)
+    context.set(zmq.MAX_SOCKETS, 4096)
     authenticator = ThreadAuthenticator(context)
     authenticator.start()
     for domain in (CURVE_DOMAIN_WORKERS, CURVE_DOMAIN_CONSOLE):

@@ -1,5 +1,6 @@
 """Checkpoints: plain NumPy reads them, no damage goes unnoticed, the newest good one is found, old ones are pruned."""
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -105,3 +106,62 @@ def test_a_failing_disk_leaves_the_old_checkpoint_and_no_rubbish(
     with pytest.raises(CheckpointError, match="No space left on device"):
         checkpoints.write(tmp_path, a_checkpoint(2))
     assert [path.name for path in tmp_path.iterdir()] == ["ckpt-1.npz"]
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EMFILE])
+def test_one_that_cannot_be_read_now_is_neither_damaged_nor_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    for round_number in (1, 2):
+        checkpoints.write(tmp_path, a_checkpoint(round_number))
+
+    def fails(path: Path) -> bytes:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "read_bytes", fails)
+    with pytest.raises(CheckpointError, match=r"ckpt-2.npz cannot be read .*; it may be whole"):
+        checkpoints.newest_good(tmp_path)
+    assert checkpoints.rounds_in(tmp_path) == [1, 2]
+
+
+def test_one_on_a_bad_sector_is_set_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for round_number in (1, 2):
+        checkpoints.write(tmp_path, a_checkpoint(round_number))
+    shipped = Path.read_bytes
+
+    def fails(path: Path) -> bytes:
+        if path.name == "ckpt-2.npz":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return shipped(path)
+
+    monkeypatch.setattr(Path, "read_bytes", fails)
+    found, sentences = checkpoints.newest_good(tmp_path)
+    assert found is not None
+    assert found.meta["round"] == 1
+    assert "Input/output error" in sentences[0]
+
+
+def test_one_that_cannot_be_set_aside_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoints.write(tmp_path, a_checkpoint(1)).write_bytes(b"")
+
+    def fails(*_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(Path, "replace", fails)
+    with pytest.raises(CheckpointError, match=r"ckpt-1.npz is damaged.*cannot be set aside \(Read-only file system\)"):
+        checkpoints.newest_good(tmp_path)
+
+
+def test_what_is_no_checkpoint_of_ours_is_set_aside_whatever_is_in_it(tmp_path: Path) -> None:
+    checkpoints.write(tmp_path, a_checkpoint(1))
+    rubbish = [b"", b"not a zip", np.arange(3).tobytes(), (tmp_path / "ckpt-1.npz").read_bytes()[:-64] + b"0" * 64]
+    for number, raw in enumerate(rubbish, start=2):
+        checkpoints.path_of(tmp_path, number).write_bytes(raw)
+    checkpoints.path_of(tmp_path, 90).mkdir()
+    checkpoints.path_of(tmp_path, 91).symlink_to(tmp_path / "nowhere")
+    sealed = checkpoints._SEAL + checkpoints._ZEROS
+    checkpoints.path_of(tmp_path, 92).write_bytes(checkpoints.seal(b"sealed, but no archive" + sealed))
+    found, sentences = checkpoints.newest_good(tmp_path)
+    assert found is not None
+    assert found.meta["round"] == 1
+    assert len(sentences) == len(rubbish) + 3

@@ -92,8 +92,8 @@ def test_a_round_opens_only_with_enough_workers_and_says_what_is_missing() -> No
     assert policy.open_verdict(2, 2, 2) == (True, "2 workers ready")
 
 
-def a_worker(name: str, link: Link) -> Worker:
-    return Worker(name, NAMES[name], "linux", 1, 1, 1, 1.0, "0" * 32, 0, 0, link=link)
+def a_worker(name: str, link: Link, boot_id: str = "1" * 32) -> Worker:
+    return Worker(name, NAMES[name], "linux", 1, 1, 1, 1.0, boot_id, 0, 0, link=link)
 
 
 def test_close_verdicts() -> None:
@@ -114,6 +114,22 @@ def test_close_verdicts() -> None:
     # A quorum of two is not reached by one delta, however late it is, unless the other cannot be reached.
     assert verdict(60_000, a_round(accepted, out), {"a", "b"}, min_workers=2)[0] is Verdict.WAIT
     assert verdict(60_000, a_round(accepted, out), {"a"}, min_workers=2)[0] is Verdict.CLOSE
+    # Nobody waits longer than two heartbeats for a connection that is gone, however long rounds take.
+    assert verdict(3_999, a_round(accepted, out), {"a"})[0] is Verdict.WAIT
+    gone = verdict(4_000, a_round(accepted, out), {"a"})
+    assert gone == (Verdict.CLOSE, "1 of 2 workers submitted; of the others nothing is heard")
+    assert verdict(4_000, a_round(accepted, out, out), {"a", "b"})[0] is Verdict.WAIT
+
+
+def test_who_is_away() -> None:
+    limits = Limits()
+    assert not policy.is_away(a_worker("a", Link.LINKED), 60_000, limits)
+    assert policy.is_away(a_worker("a", Link.SUSPECT), 0, limits)
+    assert policy.is_away(a_worker("a", Link.LOST), 0, limits)
+    assert not policy.is_away(a_worker("a", Link.DETACHED), 3_999, limits)
+    assert policy.is_away(a_worker("a", Link.DETACHED), 4_000, limits)
+    assert not policy.is_away(a_worker("a", Link.DETACHED, "0" * 32), 14_000, limits), "it may still rejoin"
+    assert policy.is_away(None, 0, limits)
 
 
 def test_the_fold_bound_is_a_power_of_two_sixteen_times_the_largest_entry() -> None:

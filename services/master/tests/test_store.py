@@ -1,6 +1,7 @@
 """The store: what is found again after a crash, what must be forgotten, and a disk that cannot be read."""
 
 import json
+import shutil
 import stat
 from pathlib import Path
 
@@ -111,3 +112,38 @@ def test_a_read_that_fails_is_a_sentence(tmp_path: Path, store: Store) -> None:
 def test_spec_rows_are_json(store: Store) -> None:
     [kept] = store.runs(limit=1)
     assert json.loads(json.dumps(kept["spec"])) == SPEC.model_dump(mode="json")
+
+
+def killed_copy(store: Store, folder: Path, to: Path) -> tuple[Path, int]:
+    """The files as a kill leaves them, one more row in the WAL; the WAL and where its last transaction begins."""
+    wal = folder / "master.sqlite-wal"
+    begin = wal.stat().st_size
+    store.save_round(RUN, row(2, 0.5))
+    to.mkdir()
+    for name in ("master.sqlite", "master.sqlite-wal"):
+        shutil.copy(folder / name, to / name)
+    return to / "master.sqlite-wal", begin
+
+
+def test_damage_of_the_last_transaction_costs_at_most_its_row_and_that_is_repaired(
+    tmp_path: Path, store: Store
+) -> None:
+    store.save_round(RUN, row(1, 0.9))
+    wal, begin = killed_copy(store, tmp_path, tmp_path / "killed")
+    whole, main = wal.read_bytes(), (wal.parent / "master.sqlite").read_bytes()
+    assert begin < len(whole)
+    closed(wal.parent, 2)
+    rows = set()
+    for at in range(begin, len(whole), 397):
+        for damaged in (whole[:at], whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]):
+            (wal.parent / "master.sqlite-shm").unlink(missing_ok=True)
+            (wal.parent / "master.sqlite").write_bytes(main)
+            wal.write_bytes(damaged)
+            again = Store(wal.parent)
+            rows.add(tuple(one["round"] for one in again.rounds(RUN, 0, 10)))
+            found, _ = find_run(again, Vault(wal.parent / "runs"), {})
+            assert [one["round"] for one in again.rounds(RUN, 0, 10)] == [1, 2]
+            assert again._read("PRAGMA integrity_check") == [("ok",)]
+            again.close()
+            assert isinstance(found, Found)
+    assert rows == {(1,)}

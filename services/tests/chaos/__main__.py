@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from services.tests.chaos import faults, ledger, report
-from services.tests.chaos.storm import Mend, Storm
+from services.tests.chaos import faults, ledger, processes, report
+from services.tests.chaos.storm import Mend, Storm, undo_on_sigterm
 from services.tests.chaos.verdict import CALM_S, EVERY_S, HANG_S, Plan, Tale, judge, say
 from services.tests.chaos.watch import Watch, first_after
 
@@ -32,6 +32,7 @@ def main() -> int:
     parser.add_argument("--k-steps", type=int, default=Plan.k_steps, help="local steps: how long a round takes")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
+    undo_on_sigterm()
     plan = Plan(args.seed, args.faults, args.workers, args.every, args.calm, args.k_steps)
     with tempfile.TemporaryDirectory(prefix="mahe-chaos-") as home:
         results = play(plan, Path(home))
@@ -47,41 +48,39 @@ def play(plan: Plan, home: Path) -> dict[str, Any]:
         with Watch(home / "master" / "runs" / run) as watch:
             tale = Tale()
             watch.wait_for(2, HANG_S)
-            tale.calm = _span(plan.calm_s)
-            tale.rough = (time.monotonic(), 0.0)
+            began, used = time.monotonic(), processes.processor_s()
+            time.sleep(plan.calm_s)
+            tale.calm = (began, time.monotonic())
+            tale.calm_busy = processes.busy_share(used)
+            began, used = time.monotonic(), processes.processor_s()
             _hurt_all(plan, storm, watch, tale)
-            tale.rough = (tale.rough[0], time.monotonic())
+            tale.rough = (began, time.monotonic())
+            tale.rough_busy = processes.busy_share(used)
             _settle(watch, tale)
             storm.until_linked(plan.workers)
             last = watch.version
             watch.wait_for(last + 1, HANG_S)
-            log = storm.cluster.log("master")
             ends = storm.end()
-        book = ledger.read(home / "master", run, log)
+        book = ledger.read(home / "master", run, storm.cluster.log("master"))
         tracebacks = [path.name for path in (home / "logs").glob("*.log") if "Traceback" in path.read_text()]
         if tracebacks:
             ends.append(f"tracebacks in {tracebacks}")
         return judge(plan, tale, watch.closings, book, ends)
 
 
-def _span(length_s: float) -> tuple[float, float]:
-    began = time.monotonic()
-    time.sleep(length_s)
-    return began, time.monotonic()
-
-
 def _hurt_all(plan: Plan, storm: Storm, watch: Watch, tale: Tale) -> None:
     """A fault every `every_s`; whoever is still hurt is mended before it is hurt again."""
+    began = time.monotonic()
     pending: list[Pending] = []
     for fault in faults.draw(plan.seed, plan.faults, plan.workers, with_cuts=storm.cuttable):
-        _mend_until(tale.rough[0] + (fault.number - 1) * plan.every_s, pending, tale)
+        _mend_until(began + (fault.number - 1) * plan.every_s, pending, tale)
         for entry in [one for one in pending if one[1].whom & fault.whom]:
             _mend(entry, pending, tale)
-        say(f"{fault.number:3d} at {time.monotonic() - tale.rough[0]:5.1f} s, version {watch.version:4d}: {fault}")
+        say(f"{fault.number:3d} at {time.monotonic() - began:5.1f} s, version {watch.version:4d}: {fault}")
         tale.hurts.append((time.monotonic(), fault))
         mend = storm.hurt(fault)
         pending.append((time.monotonic() + fault.hold_s, fault, mend))
-    _mend_until(tale.rough[0] + plan.faults * plan.every_s, pending, tale)
+    _mend_until(began + plan.faults * plan.every_s, pending, tale)
     while pending:
         _mend(pending[0], pending, tale)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from services.tests.chaos import processes, report
 from services.tests.chaos.faults import Fault, Kind
-from services.tests.chaos.storm import Mend, Storm
+from services.tests.chaos.storm import Mend, Storm, undo_on_sigterm
 from services.tests.chaos.watch import Watch
 from services.tests.system.cluster import lease_states
 
@@ -45,6 +45,7 @@ def main() -> int:
     parser.add_argument("--k-steps", type=int, default=2500)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
+    undo_on_sigterm()
     with tempfile.TemporaryDirectory(prefix="mahe-delay-") as home, Storm(Path(home), args.workers) as storm:
         found = [measure(storm, way, args.times, args.k_steps) for way in ways(args.workers, cuts=storm.cuttable)]
         faults = storm.end()

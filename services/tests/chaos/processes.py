@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PAGE_BYTES = 4096
+TICKS_PER_S = 100
 GONE_WAIT_S = 10.0
 
 
@@ -80,6 +81,19 @@ def size(pids: Iterable[int]) -> Size:
             descriptors += len(list(Path(f"/proc/{pid}/fd").iterdir()))
             threads += len(list(Path(f"/proc/{pid}/task").iterdir()))
     return Size(round(rss / 2**20, 2), descriptors, threads)
+
+
+def processor_s() -> tuple[float, float]:
+    """(busy, idle) seconds of all cores of this PC since it started, whoever used them."""
+    words = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    idle = words[3] + words[4]
+    return (sum(words) - idle) / TICKS_PER_S, idle / TICKS_PER_S
+
+
+def busy_share(since: tuple[float, float]) -> float:
+    """The share of all cores that was used since `processor_s()` said `since`."""
+    busy, idle = (now - before for now, before in zip(processor_s(), since, strict=True))
+    return round(busy / max(1e-9, busy + idle), 3)
 
 
 def marked(folder: Path) -> list[int]:

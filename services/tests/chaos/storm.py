@@ -5,6 +5,7 @@ Not for choosing faults (faults.py), nor for judging what came of them (__main__
 
 import contextlib
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -18,6 +19,11 @@ from services.tests.system.cluster import Cluster, linked
 JOIN_WAIT_S = 60.0
 STOP_WAIT_S = 10.0
 Mend = Callable[[], None]
+
+
+def undo_on_sigterm() -> None:
+    """SIGTERM ends this process as Ctrl-C does: processes, rules and namespaces are undone first."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
 class Storm:

@@ -24,7 +24,7 @@ class Plan:
     workers: int = 8
     every_s: float = EVERY_S
     calm_s: float = CALM_S
-    k_steps: int = 400
+    k_steps: int = 12_000  # a round of about 8 s with eight workers on two cores
 
 
 @dataclass
@@ -35,6 +35,8 @@ class Tale:
     hurts: list[tuple[float, faults.Fault]] = field(default_factory=list)
     calm: tuple[float, float] = (0.0, 0.0)
     rough: tuple[float, float] = (0.0, 0.0)
+    calm_busy: float = 0.0  # share of all cores of this PC that was used, by whomever
+    rough_busy: float = 0.0
 
 
 def judge(
@@ -53,8 +55,8 @@ def judge(
         "hangs": hangs,
         "ends": ends,
         "notes": book.notes,
-        "calm": calm,
-        "rough": rough,
+        "calm": {**calm, "cores_busy": tale.calm_busy},
+        "rough": {**rough, "cores_busy": tale.rough_busy},
         "kept": round(rough["samples_per_s"] / max(1e-9, calm["samples_per_s"]), 3),
         "mend_to_close_s": {"median": report.median(known), "max": round(max(known, default=0.0), 1)},
         "longest_gap_s": round(longest_gap(closings, *tale.rough), 1),
@@ -66,7 +68,8 @@ def judge(
     say(
         f"faults={results['faults']} rounds={book.newest} lost={len(book.faults)} hangs={len(hangs)} "
         f"unclean={len(ends)} kept={100 * results['kept']:.0f}% ({rough['samples_per_s']:.0f} of "
-        f"{calm['samples_per_s']:.0f} samples/s) round={calm['round_s']:.2f} s, longest gap "
+        f"{calm['samples_per_s']:.0f} samples/s, cores busy {tale.rough_busy:.0%} of {tale.calm_busy:.0%}) "
+        f"round={calm['round_s']:.2f} s, longest gap "
         f"{results['longest_gap_s']:.1f} s, mend to close at most {results['mend_to_close_s']['max']:.1f} s: "
         f"{'held' if results['held'] else 'FAILED'}"
     )
@@ -81,7 +84,13 @@ def _rate(closings: list[tuple[float, int]], book: ledger.Ledger, span: tuple[fl
     (began, first), (ended, last) = inside[0], inside[-1]
     gaps = [after[0] - before[0] for before, after in itertools.pairwise(inside)]
     rate = book.samples(first + 1, last) / (ended - began)
-    return {"samples_per_s": round(rate, 1), "round_s": report.median(gaps), "rounds": last - first}
+    shards = [row["workers"] for row in book.rows if first < row["round"] <= last]
+    return {
+        "samples_per_s": round(rate, 1),
+        "round_s": report.median(gaps),
+        "rounds": last - first,
+        "shards_per_round": round(sum(shards) / len(shards), 2),
+    }
 
 
 def _by_kind(tale: Tale, closings: list[tuple[float, int]]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ each death: it comes up again by itself, at a version that is at least the last 
 import contextlib
 import random
 import re
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from services.common.errors import MaheError
 from services.common.host import failpoints
 from services.tests.system.cluster import Cluster, finished, linked, version
 
-LIFE_S = 30.0  # the longest that a life may take to reach its point
+LIFE_S = 60.0  # the longest that a life may take to reach its point
 LOOK_EVERY_S = 0.02
 TAKEN_UP = re.compile(r"is taken up at version (\d+)")
 STARTED = re.compile(r"ready for workers at")
@@ -62,6 +63,7 @@ class Lives:
     _run: str = ""
     _master: str = ""
     _worker: str = ""
+    _asking: threading.Thread | None = None
     _since: dict[str, float] = field(default_factory=dict)
 
     def first_starts(self, points: list[str]) -> None:
@@ -95,8 +97,7 @@ class Lives:
                 self.cluster.kill("master")
                 self._start_master(point)
             self.cluster.start_worker(name, **({} if of_master else _armed(point)))
-            state = self.cluster.until(lambda state, name=name: name in linked(state), f"{name} to join")
-            worker = next(one["id"] for one in state["workers"] if one["name"] == name)
+            worker = self._joined(name)
             with contextlib.suppress(MaheError):  # the master may die before it answers
                 self.cluster.delete(f"/api/v1/workers/{worker}")
             dead = "master" if of_master else name
@@ -104,14 +105,19 @@ class Lives:
             self._died(dead, point)
             self._after_removal(name, worker, point)
 
+    def _joined(self, name: str) -> str:
+        """The id of a worker, when it can be reached."""
+        state = self.cluster.until(lambda state: name in linked(state), f"{name} to join")
+        return next(str(one["id"]) for one in state["workers"] if one["name"] == name)
+
     def _after_removal(self, name: str, worker: str, point: str) -> None:
         """A removal that was durable stays one; one that was not can be asked for again."""
         if point in failpoints.MASTER_POINTS:
             self._start_master("")
         self.cluster.until(bool, "the master to answer")
         if point == "store.revoke.before-commit":
-            self.cluster.until(lambda state: name in linked(state), f"{name} to come back")
-            self.cluster.delete(f"/api/v1/workers/{worker}")
+            with contextlib.suppress(MaheError):  # the console may have asked the new master by itself
+                self.cluster.delete(f"/api/v1/workers/{worker}")
         elif point not in failpoints.MASTER_POINTS:
             self.cluster.start_worker(name)
         self.cluster.until(lambda state: name not in linked(state), f"{name} to stay away")
@@ -190,11 +196,13 @@ class Lives:
         state = self._state()
         if state.get("run"):
             self._run = state["run"]["id"]
-        elif state.get("workers"):
-            try:
-                self.cluster.run(**RUN, rounds=rounds)
-            except MaheError as error:
-                assert error.code not in {"BAD_SPEC", "INVALID"}, error.sentence
+        elif state.get("workers") and (self._asking is None or not self._asking.is_alive()):
+            self._asking = threading.Thread(target=self._ask_for_run, args=(rounds,), daemon=True)
+            self._asking.start()  # the console waits for a while for the answer of a master that is dead
+
+    def _ask_for_run(self, rounds: int) -> None:
+        with contextlib.suppress(MaheError):  # the master died over it, or another ask came first
+            self.cluster.run(**RUN, rounds=rounds)
 
     def _check_rows(self, rounds: int) -> None:
         rows = self.cluster.api.get(f"/api/v1/runs/{self._run}/rounds?limit=500")["items"]
@@ -207,9 +215,13 @@ def _armed(point: str) -> dict[str, str]:
     return {failpoints.VARIABLE: f"{point}=kill@1"} if point else {}
 
 
-def endless(points: list[str], seed: int, many: int) -> Iterator[str]:
-    """So many points, in an order by chance."""
+def any_time_points(points: list[str]) -> list[str]:
+    """Those that are reached again and again in a run."""
+    return [point for point in points if not point.startswith((*BEFORE_ROUNDS, "identity", "store.run-saved"))]
+
+
+def by_chance(points: list[str], seed: int, many: int) -> Iterator[str]:
+    """So many points, chosen by chance."""
     chance = random.Random(seed)
     for _ in range(many):
         yield chance.choice(points)
-

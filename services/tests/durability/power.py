@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from services.tests.durability.disk import Recorder
-from services.tests.durability.scenarios import KILLED_MASTER, SCENARIOS, Scenario
+from services.tests.durability.scenarios import KILLED_MASTER, Scenario
 from services.tests.durability.survivors import Survivor, survivors
 
 
-def cut_everywhere(scenario: Scenario, folder: Path, seed: int = 1) -> int:
-    """How many states were looked at; raises AssertionError for the first one in which something is lost."""
-    return _cut(scenario, folder, 0, seed, set())[0]
+def cut_everywhere(scenario: Scenario, folder: Path, seed: int = 1, seen: set[Any] | None = None) -> int:
+    """How many states were looked at, none in `seen`; AssertionError for the first one in which something is lost."""
+    return _cut(scenario, folder, 0, seed, set() if seen is None else seen)[0]
 
 
-def cut_after_each_kill(folder: Path, seed: int = 1) -> int:
+def cut_after_each_kill(folder: Path, seed: int = 1, seen: set[Any] | None = None) -> int:
     """A master killed before each of its calls, another that goes on, and then the power: how many states were seen."""
-    seen: set[Any] = set()
+    seen = set() if seen is None else seen
     states, calls = _cut(KILLED_MASTER, folder, 0, seed, seen)
     return states + sum(_cut(KILLED_MASTER, folder, one, seed, seen)[0] for one in range(1, calls + 1))
 

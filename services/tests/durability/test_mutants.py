@@ -1,6 +1,7 @@
 """Each bug of durability put in on purpose is seen: positive controls of the power loss and of the damage."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,8 @@ from services.tests.durability.power import cut_after_each_kill, cut_everywhere
 from services.tests.durability.scenarios import SCENARIOS
 
 LOOKS: dict[str, Callable[[Path], object]] = {
-    "damage": lambda folder: damage_everywhere(folder, step=97),
-    **{f"power: {name}": lambda folder, name=name: cut_everywhere(SCENARIOS[name], folder) for name in SCENARIOS},  # type: ignore[misc]
+    "damage": partial(damage_everywhere, step=97),
+    **{f"power: {name}": partial(cut_everywhere, scenario) for name, scenario in SCENARIOS.items()},
     "kill and power": cut_after_each_kill,
 }
 SEEN_BY = {
