@@ -28,7 +28,7 @@ endif
 endif
 
 .PHONY: help setup kernels test check simulation simulate demo up down images containers browser
-.PHONY: requirements clean uninstall
+.PHONY: chaos release requirements clean uninstall
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -62,6 +62,18 @@ check: $(STAMPS)/dev ## Check formatting, lint, types (Linux, Windows, macOS) an
 	done
 	@echo "[CHECK] tidy"
 	@$(PY) -m pytest services/tests/test_tidy.py
+
+chaos: setup $(STAMPS)/dev ## Hurt a real cluster every 5 s: make chaos FAULTS=60 SEED=7; UNITS=24 compares the bits, too
+	@$(PY) -m services.tests.chaos $(if $(FAULTS),--faults "$(FAULTS)") $(if $(SEED),--seed "$(SEED)") \
+		$(if $(UNITS),--units "$(UNITS)")
+
+release: setup $(STAMPS)/dev ## Run what is too long for CI (two hours); JSON goes to bench/results
+	@for part in simulation.release chaos chaos.delay chaos.thousand chaos.soak durability; do \
+		echo "== $$part"; \
+		$(PY) -m services.tests.$$part --json bench/results/$$part.json || exit 1; \
+	done
+	@echo "== chaos in units"
+	@$(PY) -m services.tests.chaos --units 24 --json bench/results/chaos-units.json
 
 demo: setup ## Train handwritten digits on this PC; also: make demo ROUNDS=20 WORKERS=4 DATASET=rings4
 	@exec $(PY) -m services demo $(DEMO_OPTIONS)

@@ -43,8 +43,14 @@ Check = Callable[[Docs], list[str]]
 
 README_LINES_MAX = 150
 LITERAL_SHARE_MIN = 0.33  # of a quoted message: with less, a template would fit any sentence
-INTERNAL = {"MAHE_TRAINER_SCORE"}  # an agent tells its trainer
-NOT_SETTINGS = {"MAHE_REWRITE", "MAHE_NO_SKIPS", "MAHE_CHROMIUM", "MAHE_ABI_VERSION"}  # of tests, of C
+INTERNAL = {"MAHE_TRAINER_SCORE", "MAHE_FAILPOINTS"}  # an agent tells its trainer; a test tells a service
+NOT_SETTINGS = {
+    "MAHE_FAILPOINTS",
+    "MAHE_REWRITE",
+    "MAHE_NO_SKIPS",
+    "MAHE_CHROMIUM",
+    "MAHE_ABI_VERSION",
+}  # of tests, of C
 ORIGINAL_OPTIONS = (
     *("--role", "--master", "--rounds", "--min-workers", "--k-steps", "--batch", "--dataset builtin:rings4"),
     *("--test", "-t", "--no-ui", "--no-browser", "--community", "--no-asm", "--compiler", "--clean", "--systems"),

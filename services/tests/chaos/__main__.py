@@ -12,12 +12,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from services.master.shell import checkpoints
+from services.master.shell.checkpoints import rounds_in
 from services.tests.chaos import faults, ledger, processes, report
 from services.tests.chaos.storm import Mend, Storm, undo_on_sigterm
 from services.tests.chaos.verdict import CALM_S, EVERY_S, HANG_S, Plan, Tale, judge, say
 from services.tests.chaos.watch import Watch, first_after
 
-SPEC: dict[str, Any] = {"dataset": "digits", "batch": 32, "rounds": 100_000, "balance": "equal"}
+SPEC: dict[str, Any] = {"dataset": "digits", "batch": 32, "rounds": 100_000}
 Pending = tuple[float, faults.Fault, Mend]  # due, what, how to mend it
 
 
@@ -30,21 +32,48 @@ def main() -> int:
     parser.add_argument("--every", type=float, default=EVERY_S, help="seconds between faults")
     parser.add_argument("--calm", type=float, default=CALM_S, help="seconds without faults, measured before")
     parser.add_argument("--k-steps", type=int, default=Plan.k_steps, help="local steps: how long a round takes")
+    parser.add_argument("--units", type=int, default=0, help="so many units a round; then the bits are compared, too")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     undo_on_sigterm()
-    plan = Plan(args.seed, args.faults, args.workers, args.every, args.calm, args.k_steps)
+    plan = Plan(args.seed, args.faults, args.workers, args.every, args.calm, args.k_steps, args.units)
     with tempfile.TemporaryDirectory(prefix="mahe-chaos-") as home:
-        results = play(plan, Path(home))
+        results = play(plan, Path(home) / "rough")
+        if plan.units:
+            results["same_bits"] = same_bits(plan, Path(home))
+            results["held"] = results["held"] and results["same_bits"]
     report.write(args.json, "chaos", results)
     return 0 if results["held"] else 1
+
+
+def spec_of(plan: Plan) -> dict[str, Any]:
+    """The run: shards of the same size for all, or units."""
+    if not plan.units:
+        return {**SPEC, "balance": "equal", "k_steps": plan.k_steps}
+    return {**SPEC, "balance": "units", "units": plan.units, "k_steps": plan.k_steps * plan.workers // plan.units}
+
+
+def same_bits(plan: Plan, home: Path) -> bool:
+    """Whether a cluster without faults comes to the same parameters, bit by bit, after as many rounds."""
+    [rough] = (home / "rough" / "master" / "runs").iterdir()
+    version = rounds_in(rough)[-1]
+    say(f"the same {version} rounds again, without faults")
+    with Storm(home / "calm", plan.workers, with_network=False) as storm:
+        run = storm.run(**{**spec_of(plan), "rounds": version})
+        calm = home / "calm" / "master" / "runs" / run
+        with Watch(calm) as watch:
+            watch.wait_for(version, 3600)
+        storm.end()
+    found, expected = (checkpoints.read(checkpoints.path_of(one, version)).parameters for one in (rough, calm))
+    say(f"version {version}: {'the same bits' if found.tobytes() == expected.tobytes() else 'OTHER BITS'}")
+    return found.tobytes() == expected.tobytes()
 
 
 def play(plan: Plan, home: Path) -> dict[str, Any]:
     """The whole story; the results, ready for JSON."""
     with Storm(home, plan.workers) as storm:
         say(f"{plan.workers} workers joined; partitions are {'on' if storm.cuttable else 'off (they need root)'}")
-        run = storm.run(**SPEC, k_steps=plan.k_steps)
+        run = storm.run(**spec_of(plan))
         with Watch(home / "master" / "runs" / run) as watch:
             tale = Tale()
             watch.wait_for(2, HANG_S)

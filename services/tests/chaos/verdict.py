@@ -25,6 +25,7 @@ class Plan:
     every_s: float = EVERY_S
     calm_s: float = CALM_S
     k_steps: int = 12_000  # a round of about 8 s with eight workers on two cores
+    units: int = 0  # of a round, with balance=units; 0: equal shards
 
 
 @dataclass
