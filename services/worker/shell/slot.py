@@ -17,7 +17,7 @@ from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from services.common.errors import SettingsError
 from services.common.host.failpoints import failpoint
-from services.common.host.files import FolderLock, make_folder, remove, sync_folder, write_durably
+from services.common.host.files import FolderLock, make_folder, remove, sweep, sync_folder, write_durably
 from services.common.protocol.join_string import JoinString
 from services.common.protocol.limits import CHUNK_BYTES
 from services.common.protocol.messages import DeltaBegin
@@ -295,5 +295,6 @@ def take_slot(data: Path, warn: Callable[[str], None]) -> Slot:
         lock = FolderLock(folder, "MAHE_WORKER_DATA")
         if lock.acquire():
             sync_folder(data)
+            sweep(folder)
             return Slot(folder, lock, warn)
     raise SettingsError(f"all {SLOTS_MAX} slots of {data} are in use; stop a worker, or give another MAHE_WORKER_DATA")

@@ -205,7 +205,7 @@ def write_parameters(path: Path, parameters: Floats) -> None:
     """Little-endian float32, durable before it returns."""
     failpoint("delta.before-write")
     with path.open("wb") as file:
-        np.ascontiguousarray(parameters, dtype="<f4").tofile(file)
+        file.write(np.ascontiguousarray(parameters, dtype="<f4").data)  # `tofile` does not tell that the disk is full
         file.flush()
         failpoint("delta.before-fsync")
         os.fsync(file.fileno())

@@ -281,3 +281,11 @@ def test_only_another_join_string_leads_out_of_the_parked_state(slot: Slot, serv
     assert (out.parked, out.can_enrol) == ("", True)
     assert out.identity.public_key != way.identity.public_key
     assert slot.parked() is None
+
+
+def test_what_a_killed_agent_had_half_written_is_swept(tmp_path: Path, warnings: list[str]) -> None:
+    take_slot(tmp_path, warnings.append).release()
+    half = tmp_path / "slot-0" / ".identity.json.4711.tmp"
+    half.write_bytes(b"half a secret key")
+    take_slot(tmp_path, warnings.append).release()
+    assert not half.exists()
