@@ -63,7 +63,7 @@ check: $(STAMPS)/dev ## Check formatting, lint, types (Linux, Windows, macOS) an
 	@echo "[CHECK] tidy"
 	@$(PY) -m pytest services/tests/test_tidy.py
 
-chaos: setup $(STAMPS)/dev ## Hurt a real cluster every 5 s: make chaos FAULTS=60 SEED=7; UNITS=24 compares the bits, too
+chaos: setup $(STAMPS)/dev ## Hurt a real cluster every 5 s: make chaos FAULTS=60 SEED=7; UNITS=24 compares the bits
 	@$(PY) -m services.tests.chaos $(if $(FAULTS),--faults "$(FAULTS)") $(if $(SEED),--seed "$(SEED)") \
 		$(if $(UNITS),--units "$(UNITS)")
 
