@@ -139,7 +139,7 @@ class Story:
         self.owed.clear()
         self.coordinator = Coordinator(self.term)
         assert self.disk.spec is not None
-        names = {f"w-{name}": name for name in ("ada", "bob", "cyd", "dan")}
+        names = {worker: worker.removeprefix("w-") for worker in {**self.leases, "w-ada": None, "w-bob": None}}
         phase = RunPhase(self.disk.phase)
         saved = Saved(
             RUN, self.disk.spec, phase, self.disk.reason, N_PARAMETERS, self.disk.meta, self.disk.table, names

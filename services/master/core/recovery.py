@@ -103,6 +103,7 @@ class Saved:
 def restore(state: State, saved: Saved, now_ms: int) -> None:
     """Put a run back as it stood. Leases of an open round wait for their workers until LOST, counted from now."""
     meta = saved.meta
+    state.enrolled = sorted(saved.names)
     run = Run(
         id=saved.run,
         spec=saved.spec,

@@ -244,6 +244,7 @@ class State:
     term: int
     workers: dict[str, Worker] = field(default_factory=dict)
     run: Run | None = None
+    enrolled: list[str] = field(default_factory=list)  # ids, as they were when this master started
     last_tick_ms: int = 0
     last_heartbeat_ms: int = 0
 

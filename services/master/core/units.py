@@ -30,7 +30,7 @@ def hand_out(ctx: Context, run: Run, round_: Round) -> str:
             hopeless = _take_back(ctx, round_, lease)
             if hopeless:
                 return hopeless
-    if ctx.now_ms < round_.hold_until_ms:
+    if ctx.now_ms < round_.hold_until_ms and not _all_are_back(ctx):
         return ""
     free = [lease for lease in round_.leases if lease.state is LeaseState.FREE]
     for lease, worker in zip(free, ctx.ready() if free else [], strict=False):
@@ -38,6 +38,12 @@ def hand_out(ctx: Context, run: Run, round_: Round) -> str:
         lease.state, lease.reason = LeaseState.OUT, ""
         ctx.send_task(run, round_, lease)
     return ""
+
+
+def _all_are_back(ctx: Context) -> bool:
+    """Whether every worker that was enrolled at the restart has said what it holds."""
+    workers = ctx.state.workers
+    return all(one in workers and workers[one].link is Link.LINKED for one in ctx.state.enrolled)
 
 
 def claim(ctx: Context, run: Run, round_: Round, lease: Lease, worker: str) -> None:
