@@ -70,7 +70,7 @@ def test_in_units_the_model_has_the_same_bits_whatever_happened() -> None:
     for seed in (2, 5, 9):
         trouble = versions(Plan(seed, hours=0.2, units=True))
         both = sorted(set(peace) & set(trouble))
-        assert len(both) > 8
+        assert len(both) >= 5, "too few to compare: choose other seeds"
         assert [trouble[one] for one in both] == [peace[one] for one in both]
 
 
