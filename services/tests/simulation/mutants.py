@@ -97,6 +97,7 @@ def dead_are_awaited(patch: Patch) -> None:
     """A worker that is LOST keeps its lease, and the round waits for it."""
     _no_stragglers(patch)
     patch.setattr(workers, "_gone", lambda ctx, worker, reason: setattr(worker, "link", Link.LOST))
+    patch.setattr(policy, "is_away", lambda *_: False)
 
 
 def deadline_not_armed(patch: Patch) -> None:
