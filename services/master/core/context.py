@@ -74,11 +74,9 @@ class Context:
         )
         self.send(lease.worker, task)
 
-    def failed(self, worker: Worker | None, lease: Lease, reason: str, *, refused: bool, bad: bool = False) -> None:
+    def failed(self, worker: Worker, lease: Lease, reason: str, *, refused: bool, bad: bool = False) -> None:
         """A worker could not do this piece of work: it comes again, and this worker waits, each time longer."""
         lease.state, lease.reason, lease.refused, lease.bad = LeaseState.LOST, reason, refused, bad
-        if worker is None:
-            return
         worker.failures += 1
         wait_ms = failure_wait_ms(worker.failures)
         worker.not_before_ms = self.now_ms + wait_ms

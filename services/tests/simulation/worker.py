@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from services.common.errors import ProtocolError
-from services.common.learning import LocalTask, build_inner, build_model, digest, load, run_local_steps
+from services.common.learning import build_inner, build_model, digest, load, run_local_steps
 from services.common.protocol.codec import crc32, decode_to_worker, encode
 from services.common.protocol.messages import DeltaBegin, DeltaChunk, Message, Task
 from services.tests.simulation.network import Network, Trouble, Wire
@@ -19,6 +19,7 @@ from services.worker.core import commands as c
 from services.worker.core import events as e
 from services.worker.core.session import Session
 from services.worker.core.state import Facts
+from services.worker.shell.trainer import local_task
 
 TICK_MS = 1_000
 START_MS = (200, 2_000)
@@ -296,9 +297,8 @@ class Worker:
             return
         trainer, samples = self._trainer, task.k_steps * task.batch
         duration_ms = 1000.0 * samples / self.pace.samples_per_s
-        for half in (0.5,):
-            progress = e.TrainerProgress(lease, int(task.k_steps * half), task.k_steps, 1.0, int(samples * half))
-            self._trainer_says(duration_ms * half, progress)
+        progress = e.TrainerProgress(lease, task.k_steps // 2, task.k_steps, 1.0, samples // 2)
+        self._trainer_says(duration_ms / 2, progress)
 
         def finish() -> None:
             if self._trainer != trainer or self._task != lease:
@@ -341,14 +341,5 @@ def local_steps(task: Task, anchor: np.ndarray[Any, np.dtype[np.float32]]) -> An
         _DATA[name] = load(task.data)
     data = _DATA[name]
     model = build_model(task.model, data.x_train.shape[1], data.classes)
-    local = LocalTask(
-        seed=task.data_seed,
-        round=task.ref.round,
-        shard=task.ref.shard,
-        ranges=tuple(task.ranges),
-        batch=task.batch,
-        k_steps=task.k_steps,
-        delta_scale=task.delta_scale,
-    )
     optimizer = build_inner(task.inner, model.n_parameters)
-    return run_local_steps(model, optimizer, anchor, data, local, lambda step, loss: False)
+    return run_local_steps(model, optimizer, anchor, data, local_task(task), lambda step, loss: False)

@@ -117,15 +117,7 @@ class Trainer:
                 f"the model has {model.n_parameters} parameters here, the task says {task.n_parameters} and the "
                 f"anchor holds {len(anchor)}; install the same MAHE on both sides"
             )
-        local = LocalTask(
-            seed=task.data_seed,
-            round=task.ref.round,
-            shard=task.ref.shard,
-            ranges=tuple(task.ranges),
-            batch=task.batch,
-            k_steps=task.k_steps,
-            delta_scale=task.delta_scale,
-        )
+        local = local_task(task)
         optimizer = self._build_optimizer(task, model)
         self._before = optimizer.state()
         return run_local_steps(model, optimizer, anchor, dataset, local, Reporter(task, self._cancellations).on_step)
@@ -194,6 +186,19 @@ class Reporter:
                 }
             )
         return False
+
+
+def local_task(task: Task) -> LocalTask:
+    """What of a TASK message the local steps need."""
+    return LocalTask(
+        seed=task.data_seed,
+        round=task.ref.round,
+        shard=task.ref.shard,
+        ranges=tuple(task.ranges),
+        batch=task.batch,
+        k_steps=task.k_steps,
+        delta_scale=task.delta_scale,
+    )
 
 
 def read_parameters(path: Path) -> Floats:
