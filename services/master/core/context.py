@@ -16,6 +16,7 @@ class Context:
     state: State
     limits: Limits
     now_ms: int
+    ticked: bool = False  # time itself is the event
     out: list[Command] = field(default_factory=list)
 
     def send(self, worker: str, message: ToWorker) -> None:

@@ -5,7 +5,7 @@ Deterministic: the same events at the same times give the same commands. Time is
 
 from services.master.core.commands import Command
 from services.master.core.context import Context
-from services.master.core.events import Event, WorkerSaid
+from services.master.core.events import Event, Tick, WorkerSaid
 from services.master.core.policy import Limits
 from services.master.core.recovery import Saved, restore
 from services.master.core.rounds import advance
@@ -29,7 +29,7 @@ class Coordinator:
 
     def step(self, event: Event, now_ms: int) -> list[Command]:
         """Take one event at `now_ms` (monotonic), return what is to be done, in order."""
-        ctx = Context(self.state, self.limits, now_ms)
+        ctx = Context(self.state, self.limits, now_ms, isinstance(event, Tick))
         name = event.message.t if isinstance(event, WorkerSaid) else type(event).__name__
         cell = TABLE[name][self.state.phase]
         if not isinstance(cell, Ignore):

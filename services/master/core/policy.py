@@ -12,6 +12,7 @@ BOUND_FIRST = 2.0**10
 BOUND_MIN, BOUND_MAX = 2.0**-40, 2.0**40
 BOUND_FACTOR = 16.0
 ROUNDS_REMEMBERED = 5
+JUDGED_EACH_TIME = 64  # a round of more leases is not looked through for each delta: see Round.waits_for
 SPEED_SPREAD_MAX = 64.0  # a faster claim than this many medians is not believed
 K_STEPS_MAX = 1_000_000  # of one TASK
 FAILURE_WAIT_MS, FAILURE_WAIT_MS_MAX = 1_000, 60_000

@@ -192,6 +192,8 @@ def _shards(ctx: Context, run: Run, number: int, ready: list[Worker]) -> list[Le
 
 
 def _consider_closing(ctx: Context, run: Run, round_: Round) -> None:
+    if round_.waits_for is not None and round_.waits_for.is_out and not ctx.ticked:
+        return
     if round_.units:
         verdict, reason = policy.units_verdict(round_)
     else:
@@ -199,6 +201,8 @@ def _consider_closing(ctx: Context, run: Run, round_: Round) -> None:
     changed = reason != round_.reason
     round_.reason = reason
     if verdict is policy.Verdict.WAIT:
+        if len(round_.leases) > policy.JUDGED_EACH_TIME:
+            round_.waits_for = next((lease for lease in round_.leases if lease.is_out), None)
         if changed and run.phase is not RunPhase.PAUSED:
             run.reason, run.untold = f"round {round_.number}: {reason}", True  # told with the next Tick
         return

@@ -104,6 +104,7 @@ class Round:
     units: bool = False  # leases are given out one after the other, to whoever is free
     hold_until_ms: int = 0  # units are not given out before: workers that rejoin may hold them
     bad_workers: list[str] = field(default_factory=list)  # whose unit was bad, and was given to another since
+    waits_for: Lease | None = None  # in a large round: while this one is out, only time can close it
     by_worker: dict[str, list[Lease]] = field(init=False, repr=False)
     samples: int = field(init=False)  # assigned in the round: what a delta's weight is a fraction of
 

@@ -62,7 +62,7 @@ def ways(workers: int, *, cuts: bool) -> list[Way]:
         Way("killed worker, all wanted", _kill, workers, 1, 4.0),
         Way("killed trainer", _kill_trainer, 1, 1, 4.0),
         Way("frozen worker", _freeze, 1, 3, 5.0),
-        Way("frozen worker, all wanted", _freeze, workers, 1, 15.0),
+        Way("frozen worker, all wanted", _freeze, workers, 1, 5.0),
     ]
     if cuts:
         found.append(Way("PC without power", _power_off, 1, 3, 15.0))

@@ -35,7 +35,7 @@ class Oracle:
     written: dict[tuple[str, int, str], Accepted] = field(default_factory=dict)  # (run, version, digest) -> its deltas
     settled: dict[str, int] = field(default_factory=dict)  # run -> version up to which all was checked
     used: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # run -> positions in durable versions
-    folded: dict[tuple[int, str, int], dict[int, str]] = field(default_factory=dict)  # (term, run, round) -> shards
+    folded: dict[tuple[int, str, int], Accepted] = field(default_factory=dict)  # by term, run, round
     closed: int = 0
     _steps: int = 0
 
@@ -101,7 +101,7 @@ class Oracle:
         shards = self.folded.setdefault((master.term, ref.run, ref.round), {})
         if ref.shard in shards:
             raise Violated(f"shard {ref.shard} of round {ref.round} is folded twice")
-        shards[ref.shard] = command.digest
+        shards[ref.shard] = made
 
     def _announce(self, master: Master, message: RoundClosed) -> None:
         known = self.announced.setdefault((message.run, message.version), message.digest)
@@ -112,13 +112,7 @@ class Oracle:
 
     def _write(self, master: Master, command: c.WriteCheckpoint) -> None:
         """What the checkpoint says was accepted is what was folded."""
-        accepted: Accepted = {}
-        for shard, digest in self.folded.get((master.term, command.run, command.round), {}).items():
-            accepted[shard] = next(
-                made
-                for (_, name), made in self.made.items()
-                if name == digest and (made[0].ref.round, made[0].ref.shard) == (command.round, shard)
-            )
+        accepted = dict(self.folded.get((master.term, command.run, command.round), {}))
         if sorted(command.meta["accepted"]) != sorted(accepted):
             raise Violated(f"round {command.round} lists {command.meta['accepted']}, folded were {sorted(accepted)}")
         self.written[command.run, command.round, command.meta["digest"]] = accepted

@@ -193,8 +193,9 @@ class Session:
             state.progress_at_ms += gap_ms
             for timer in state.timers:
                 state.timers[timer] += gap_ms
-        for timer in Timer:
-            if timer in state.timers and state.timers[timer] <= now_ms:
+        due = [timer for timer, at_ms in state.timers.items() if at_ms <= now_ms]
+        for timer in Timer if due else ():
+            if state.timers.get(timer, now_ms + 1) <= now_ms:
                 del state.timers[timer]
                 commands += TIMERS[timer](state, now_ms)
         return commands
