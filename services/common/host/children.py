@@ -64,7 +64,7 @@ class Child:
         return True
 
     def stop(self) -> None:
-        """Close the child's input, wait STOP_WAIT_S, then kill it."""
+        """Close the child's input, wait STOP_WAIT_S, then kill it. One that the system cannot end is not waited for."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
@@ -72,8 +72,9 @@ class Child:
             self._process.wait(STOP_WAIT_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait()
-        self._reader.join()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(STOP_WAIT_S)
+        self._reader.join(STOP_WAIT_S)
 
     def kill(self) -> None:
         """End the child at once; the exit line still comes."""

@@ -65,14 +65,15 @@ def _reasons(round_: Round) -> str:
 
 
 def is_away(worker: Worker | None, now_ms: int, limits: Limits) -> bool:
-    """Whether a round need not wait for it: suspect or lost, or its connection is gone for two heartbeats.
-
-    One that has not rejoined since the master's own restart is waited for until LOST.
-    """
+    """Whether a round need not wait for it: suspect or lost, or its connection is gone for two heartbeats."""
     if worker is None or worker.link in (Link.SUSPECT, Link.LOST):
         return True
-    silent_ms = now_ms - worker.last_heard_ms
-    return worker.link is Link.DETACHED and worker.boot_id != NOT_REJOINED and silent_ms >= 2 * limits.heartbeat_ms
+    return worker.link is Link.DETACHED and is_silent(worker, now_ms, limits)
+
+
+def is_silent(worker: Worker, now_ms: int, limits: Limits) -> bool:
+    """Nothing was heard for two heartbeats. One that has not rejoined since the master's own restart has until LOST."""
+    return worker.boot_id != NOT_REJOINED and now_ms - worker.last_heard_ms >= 2 * limits.heartbeat_ms
 
 
 def quorum(accepted: int, out: int, away: int, min_workers: int) -> int:

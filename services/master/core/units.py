@@ -24,7 +24,7 @@ def open_leases(run: Run, number: int, term: int) -> list[Lease]:
 def hand_out(ctx: Context, run: Run, round_: Round) -> str:
     """Take back what was lost, give what is free to who is ready. A sentence when a unit cannot be done by anyone."""
     for lease in round_.leases:
-        if lease.is_out and policy.is_away(ctx.state.workers.get(lease.worker), ctx.now_ms, ctx.limits):
+        if lease.is_out and _is_missing(ctx, lease.worker):
             lease.state, lease.reason = LeaseState.LOST, "nothing is heard of its worker"
         if lease.state is LeaseState.LOST:
             hopeless = _take_back(ctx, round_, lease)
@@ -38,6 +38,14 @@ def hand_out(ctx: Context, run: Run, round_: Round) -> str:
         lease.state, lease.reason = LeaseState.OUT, ""
         ctx.send_task(run, round_, lease)
     return ""
+
+
+def _is_missing(ctx: Context, worker_id: str) -> bool:
+    """Sooner than with shards: a unit is done twice at worst, and whichever delta comes first counts."""
+    worker = ctx.state.workers.get(worker_id)
+    if policy.is_away(worker, ctx.now_ms, ctx.limits):
+        return True
+    return worker is not None and policy.is_silent(worker, ctx.now_ms, ctx.limits)
 
 
 def _all_are_back(ctx: Context) -> bool:

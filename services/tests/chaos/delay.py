@@ -21,6 +21,7 @@ from services.tests.chaos.watch import Watch
 from services.tests.system.cluster import lease_states
 
 WAIT_S = 60.0
+SUSPECT_S = 6.0  # silent so long, nobody is waited for any more
 VICTIM = 1
 NAME = f"worker-{VICTIM}"
 SPEC: dict[str, Any] = {"dataset": "digits", "batch": 32, "rounds": 100_000, "balance": "equal"}
@@ -62,7 +63,7 @@ def ways(workers: int, *, cuts: bool) -> list[Way]:
         Way("killed worker, all wanted", _kill, workers, 1, 4.0),
         Way("killed trainer", _kill_trainer, 1, 1, 4.0),
         Way("frozen worker", _freeze, 1, 3, 5.0),
-        Way("frozen worker, all wanted", _freeze, workers, 1, 5.0),
+        Way("frozen worker, all wanted", _freeze, workers, 1, SUSPECT_S),
     ]
     if cuts:
         found.append(Way("PC without power", _power_off, 1, 3, 15.0))

@@ -33,7 +33,7 @@ TRAINER_FREE_MS = 60_000  # a task waits this long for a trainer that starts or 
 STEP_WAIT_MIN_MS = 60_000  # no progress in this time, and in STEP_WAIT_FACTOR steps: the trainer hangs
 STEP_WAIT_FACTOR = 10
 FILE_BYTES_PER_MS = 1_000  # what the slowest disk reads and writes: a large model gets time for its files
-TRAINER_RETRY_MS = (1_000, 4_000, 300_000)  # by deaths in a row; the last also for all further ones
+TRAINER_RETRY_MS = (1_000, 4_000, 60_000)  # by deaths in a row; the last also for all further ones
 TRAINER_DEATHS_BEFORE_PAUSE = len(TRAINER_RETRY_MS)
 
 SENTENCE_EVERY_MS = 60_000  # the same sentence at most this often
