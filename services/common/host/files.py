@@ -32,12 +32,21 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folders(folder: Path, mode: int = 0o777) -> None:
-    """Create a folder, and those above it, so that they stay: a synced file is lost with a folder that is not."""
+    """Create a folder, and those above it, so that they stay: a synced file is lost with a folder that is not.
+
+    One after the other: who fails leaves none behind whose name is not synced, for nobody would sync it later.
+    """
     missing = [one for one in (folder, *folder.parents) if not one.is_dir()]
-    folder.mkdir(parents=True, exist_ok=True, mode=mode)
     for one in reversed(missing):
-        with contextlib.suppress(PermissionError):  # a folder may let us make names in it and not open it
+        one.mkdir(exist_ok=True, mode=mode if one == folder else 0o777)
+        try:
             sync_folder(one.parent)
+        except PermissionError:
+            pass  # a folder may let us make names in it and not open it
+        except OSError:
+            with contextlib.suppress(OSError):
+                one.rmdir()
+            raise
 
 
 def write_durably(path: Path, data: bytes, *, private: bool = False, what: str = "file") -> None:

@@ -71,7 +71,7 @@ class Recorder:
 
     def say(self, what: Any) -> None:
         """Note that somebody was told `what`."""
-        self._look()
+        self.look()
         self.operations.append(Said(what))
 
     @contextmanager
@@ -82,7 +82,7 @@ class Recorder:
                 patch.setattr(os, name, self._hooked(getattr(os, name)))
             patch.setattr(os, "fsync", self._fsync(os.fsync))
             yield
-        self._look()
+        self.look()
 
     def _hooked(self, call: Any) -> Any:
         def hooked(*given: Any, **named: Any) -> Any:
@@ -90,7 +90,7 @@ class Recorder:
             try:
                 return call(*given, **named)
             finally:
-                self._look(together=True)
+                self.look(together=True)
 
         return hooked
 
@@ -106,12 +106,12 @@ class Recorder:
         return fsync
 
     def _call(self) -> None:
-        self._look()
+        self.look()
         self.calls += 1
         if self.calls == self.die_before:
             raise Killed
 
-    def _look(self, *, together: bool = False) -> None:
+    def look(self, *, together: bool = False) -> None:
         """What is different since the last look. `together`: one call did it, so names of a folder change at once."""
         names: dict[tuple[int, str], int] = {}
         inodes: dict[int, int] = {}

@@ -4,13 +4,17 @@ A scenario does what the services do, in their order, and says what it would hav
 as the crash left it and all that had been said; it raises AssertionError when something of that is lost.
 """
 
+import errno
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
+from services.common.errors import CheckpointError
 from services.common.protocol.join_string import JoinString
 from services.common.protocol.messages import TaskRef
 from services.master.shell import keys
@@ -65,6 +69,27 @@ def play_redone_round(recorder: Recorder) -> None:
     for _ in range(2):
         Vault(recorder.root / "runs").write(version(1))
     recorder.say(1)
+
+
+def play_no_room(call: str, refused: Callable[[Any], bool]) -> Callable[[Recorder], None]:
+    """The disk is full when the first folders are made, and this call of `os` fails; then there is room, and a run."""
+
+    def play(recorder: Recorder) -> None:
+        shipped = getattr(os, call)
+
+        def full(what: Any, *given: Any) -> None:
+            if refused(what):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            shipped(what, *given)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, call, full)
+            with pytest.raises(CheckpointError):
+                save(recorder, 0)
+        for number in range(VERSIONS_KILLED):
+            save(recorder, number)
+
+    return play
 
 
 def play_killed_master(recorder: Recorder) -> None:
@@ -174,6 +199,10 @@ def a_delta(lease: str, digest: str, delta_bytes: int) -> Delta:
 SCENARIOS = {
     "checkpoints": Scenario(play_checkpoints, check_checkpoints),
     "redone round": Scenario(play_redone_round, check_checkpoints),
+    "no room for a folder": Scenario(
+        play_no_room("mkdir", lambda path: Path(path).name == RUN and Path(path).parent.exists()), check_checkpoints
+    ),
+    "no room for its name": Scenario(play_no_room("fsync", lambda descriptor: True), check_checkpoints),
     "keys": Scenario(play_keys, check_keys),
     "worker": Scenario(play_worker, check_worker),
 }

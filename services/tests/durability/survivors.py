@@ -21,7 +21,7 @@ Tree = dict[str, bytes | None]  # path -> content, None for a folder
 
 
 @dataclass
-class _Disk:
+class Pending:
     """What is durable, and what is pending, at one moment."""
 
     content: dict[int, bytes] = field(default_factory=dict)
@@ -40,6 +40,19 @@ class _Disk:
                 self.content[operation.file] = self.written.pop(operation.file)
             for change in self.changes.pop(operation.file, []):
                 _rename(self.names.setdefault(operation.file, {}), change)
+
+    def settle(self) -> None:
+        """All of it is durable now."""
+        for one in sorted(self.written.keys() | self.changes.keys()):
+            self.do(Sync(one))
+
+    def forget(self) -> None:
+        """Drop the contents of files that have no name and can get none back."""
+        named = {one for entries in self.names.values() for one in entries.values()}
+        named |= {one for changes in self.changes.values() for change in changes for _, one in change.changed if one}
+        for kept in (self.content, self.written):
+            for one in [one for one in kept if one not in named]:
+                del kept[one]
 
 
 @dataclass(frozen=True)
@@ -61,7 +74,7 @@ class Survivor:
 def survivors(operations: list[Operation], folders: set[int], seed: int, seen: set[Any]) -> Iterator[Survivor]:
     """Each state that is not in `seen` yet, where it is put."""
     chance = random.Random(seed)
-    disk = _Disk()
+    disk = Pending()
     said: list[Any] = []
     for number in range(len(operations) + 1):
         for tree in _trees(disk, folders, chance):
@@ -76,7 +89,22 @@ def survivors(operations: list[Operation], folders: set[int], seed: int, seen: s
             disk.do(operation)
 
 
-def _trees(disk: _Disk, folders: set[int], chance: random.Random) -> Iterator[Tree]:
+def drawn(disk: Pending, folders: set[int], chance: random.Random) -> Tree:
+    """One such state for this moment: each change of names kept or lost, each file whole, cut, empty or as before."""
+    names = {folder: dict(entries) for folder, entries in disk.names.items()}
+    for folder in sorted(disk.changes):
+        for change in disk.changes[folder]:
+            if chance.random() < 0.5:
+                _rename(names.setdefault(folder, {}), change)
+    paths = dict(_paths(names, folders, ROOT, ""))
+    contents = dict(disk.content)
+    for one in sorted(one for one in paths.values() if one in disk.written):
+        new = disk.written[one]
+        contents[one] = chance.choice([new, new[: chance.randrange(len(new) + 1)], b"", disk.content.get(one, b"")])
+    return {path: None if one in folders else contents.get(one, b"") for path, one in paths.items()}
+
+
+def _trees(disk: Pending, folders: set[int], chance: random.Random) -> Iterator[Tree]:
     pending = sorted(folder for folder, changes in disk.changes.items() if changes)
     choices = [list(_subsets(disk.changes[folder], chance)) for folder in pending]
     for chosen in itertools.product(*choices):

@@ -7,7 +7,14 @@ import pytest
 from services.tests.durability.power import cut_after_each_kill, cut_everywhere
 from services.tests.durability.scenarios import SCENARIOS
 
-STATES_MIN = {"checkpoints": 300, "redone round": 100, "keys": 8, "worker": 200}
+STATES_MIN = {
+    "checkpoints": 300,
+    "redone round": 100,
+    "no room for a folder": 200,
+    "no room for its name": 200,
+    "keys": 8,
+    "worker": 200,
+}
 KILLED_MIN = 700
 
 

@@ -14,15 +14,19 @@ from services.common.protocol import control
 from services.common.protocol.messages import RunSpec
 from services.master.core.state import Link, RunPhase
 from services.master.shell.store import Store
+from services.tests.durability.disk import Killed
+from services.tests.simulation.disk import USUAL_MS, Disk
 from services.tests.simulation.faults import FAULTS
-from services.tests.simulation.master import Disk, Master
+from services.tests.simulation.master import Master
 from services.tests.simulation.network import Network, Trouble
 from services.tests.simulation.oracle import Oracle, Violated
-from services.tests.simulation.worker import Pace, Slot, Worker
+from services.tests.simulation.slot import Pace, Slot
+from services.tests.simulation.worker import Worker
 from services.tests.simulation.world import World
 
 KEEPER_MS = 5_000
 FAULT_EVERY_MS = 20_000
+KILLED_ONLY = 0.3  # of the times when the master dies in the middle of a write: the system keeps what is not synced
 PEACE_MS = 600_000  # a version must become durable within this time of peace
 MEMORY = Path("/dev/shm")
 MANY = 4  # workers; min_workers is at most 3
@@ -64,8 +68,8 @@ class Cluster:
         self.world = World(plan.seed)
         self.network = Network(self.world)
         self.oracle = Oracle()
-        self.disk = Disk()
         self.folder = Path(tempfile.mkdtemp(prefix="mahe-simulation-", dir=MEMORY if MEMORY.is_dir() else None))
+        self.disk = Disk(self.folder / "disk")
         self.master: Master | None = None
         self.workers: dict[str, Worker] = {}
         self.clones: dict[str, Worker] = {}
@@ -84,16 +88,17 @@ class Cluster:
     def run(self) -> Outcome:
         """Trouble for most of the time, then peace."""
         try:
-            self.start_master()
-            for name in self.slots:
-                self.world.after(self.world.chance.randint(0, 5_000), partial(self.start_worker, name))
-            self.world.after(KEEPER_MS, self._keep)
-            if self.plan.faults:
-                self.world.after(10_000, self._trouble)
-            self.world.run(self._trouble_until_ms)
-            self._make_peace()
-            self._await_progress()
-            return self._outcome()
+            with self.disk.recording(), self.world.on_the_wall():
+                self.start_master()
+                for name in self.slots:
+                    self.world.after(self.world.chance.randint(0, 5_000), partial(self.start_worker, name))
+                self.world.after(KEEPER_MS, self._keep)
+                if self.plan.faults:
+                    self.world.after(10_000, self._trouble)
+                self._play(self._trouble_until_ms)
+                self._make_peace()
+                self._await_progress()
+                return self._outcome()
         finally:
             if self.master is not None:
                 self.master.crash()
@@ -122,6 +127,12 @@ class Cluster:
             self.master.crash()
             self.master = None
 
+    def cut_power(self) -> None:
+        """Of the master's PC. What was not synced is kept or lost; the power comes back a little later."""
+        self.crash_master()
+        self.world.note("POWER", self.disk.lose(self.world.chance))
+        self.world.after(self.world.chance.uniform(100, 30_000), self.start_master)
+
     def start_worker(self, name: str) -> None:
         """On the slot that is there."""
         if name not in self.workers:
@@ -137,9 +148,7 @@ class Cluster:
     def start_clone(self, name: str) -> None:
         """A copied slot: the same key on a second PC."""
         if name not in self.clones:
-            slot = self.slots[name]
-            copy = Slot(slot.name, slot.key, bytearray(slot.anchor), dict(slot.files), dict(slot.kept))
-            self.clones[name] = self._new_worker(copy)
+            self.clones[name] = self._new_worker(self.slots[name].copied())
             self.clones[name].start()
 
     def stop_clone(self, name: str) -> None:
@@ -167,6 +176,19 @@ class Cluster:
         return Worker(self.world, self.network, slot, self.troubles[name], self.paces[name], self.oracle.trained)
 
     # what happens by itself
+
+    def _play(self, until_ms: int) -> None:
+        """All that happens up to then; what the master did when it was killed, or the power went, ends there."""
+        while True:
+            try:
+                self.world.run(until_ms)
+                return
+            except Killed:
+                if self.world.chance.random() < KILLED_ONLY:
+                    self.crash_master()
+                    self.world.after(self.world.chance.uniform(100, 30_000), self.start_master)
+                else:
+                    self.cut_power()
 
     def _trouble(self) -> None:
         if self.world.now_ms >= self._trouble_until_ms:
@@ -220,7 +242,8 @@ class Cluster:
             slot.full = False
         for name in sorted(self.clones):
             self.stop_clone(name)
-        self.disk.full, self.disk.slow_ms = False, 10
+        self.disk.full, self.disk.slow_ms = False, USUAL_MS
+        self.disk.cut_before(0)
         if self.master is not None:
             self.master.asleep = False
         self.start_master()
@@ -249,7 +272,7 @@ class Cluster:
         """Liveness: some versions become durable, all workers are back and work."""
         before, deadline_ms = self.oracle.closed, self.world.now_ms + PEACE_MS
         while self.world.now_ms < deadline_ms:
-            self.world.run(self.world.now_ms + 5_000)
+            self._play(self.world.now_ms + 5_000)
             state = self.master.coordinator.state if self.master is not None else None
             run = state.run if state is not None else None
             linked = {one.name for one in state.by_id() if one.link is Link.LINKED} if state is not None else set()
@@ -267,7 +290,7 @@ class Cluster:
     def _outcome(self) -> Outcome:
         run = self.master.coordinator.state.run if self.master is not None else None
         loss = run.best_eval.loss if run is not None and run.best_eval is not None else math.nan
-        faults = self.faults + self.network.faults
+        faults = self.faults + self.network.faults + sum(pace.faults for pace in self.paces.values())
         return Outcome(
             self.world.digest, self.plan.hours, faults, self.oracle.closed, self.restarts, loss, self.world.steps
         )

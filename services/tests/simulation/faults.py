@@ -5,12 +5,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from services.common.protocol import control
+from services.tests.simulation.disk import USUAL_MS
 from services.tests.simulation.network import Trouble
 
 if TYPE_CHECKING:
     from services.tests.simulation.cluster import Cluster
 
 Fault = Callable[["Cluster"], None]
+DAY_MS = 86_400_000
+JUMP_DAYS = 30
+CALLS_MAX = 12  # that order what reaches the disk: those of two rounds
 
 
 def _worker_for(cluster: "Cluster") -> str:
@@ -138,6 +142,19 @@ def crash_master(cluster: "Cluster") -> None:
     cluster.world.after(_lasts(cluster, 0.1, 30), cluster.start_master)
 
 
+def cut_power(cluster: "Cluster") -> None:
+    """The master's PC loses its power, at once or in the middle of a write, and with it what was not synced."""
+    if cluster.world.chance.random() < 0.25:
+        cluster.cut_power()
+    else:
+        cluster.disk.cut_before(cluster.world.chance.randint(1, CALLS_MAX))
+
+
+def jump_clock(cluster: "Cluster") -> None:
+    """Somebody, or a time service, sets the wall clock of all PCs; nothing may depend on it."""
+    cluster.world.jumped_ms += cluster.world.chance.randint(-JUMP_DAYS * DAY_MS, JUMP_DAYS * DAY_MS)
+
+
 def sleep_master(cluster: "Cluster") -> None:
     """A suspended PC, or a loop that stands still."""
     master = cluster.master
@@ -156,7 +173,7 @@ def full_disk(cluster: "Cluster") -> None:
 def slow_disk(cluster: "Cluster") -> None:
     """The master's disk is very slow."""
     cluster.disk.slow_ms = 3_000
-    cluster.world.after(_lasts(cluster), lambda: setattr(cluster.disk, "slow_ms", 10))
+    cluster.world.after(_lasts(cluster), lambda: setattr(cluster.disk, "slow_ms", USUAL_MS))
 
 
 def slow_evaluator(cluster: "Cluster") -> None:
@@ -200,6 +217,8 @@ FAULTS: tuple[tuple[int, Fault], ...] = (
     (3, full_slot),
     (2, clone),
     (8, crash_master),
+    (4, cut_power),
+    (2, jump_clock),
     (3, sleep_master),
     (3, full_disk),
     (3, slow_disk),

@@ -1,7 +1,7 @@
 """A simulated master: the shipped coordinator, effects, port, uploads, downloads, desk and store on simulated sockets.
 
 Only the threads and processes are replaced: the desk's jobs wait in a queue of their own, the evaluator answers later.
-What is durable lies in a folder (in memory), which outlives a crash.
+What is durable lies in a folder (in memory), which outlives a crash; `disk.py` has what goes wrong with it.
 """
 
 from collections import deque
@@ -19,7 +19,7 @@ from services.master.core.coordinator import Coordinator
 from services.master.shell import checkpoints
 from services.master.shell.admission import Admission
 from services.master.shell.bulletin import Bulletin
-from services.master.shell.checkpoints import Checkpoint, Vault
+from services.master.shell.checkpoints import Vault
 from services.master.shell.desk import Desk, Job
 from services.master.shell.downloads import Downloads
 from services.master.shell.effects import Effects
@@ -32,83 +32,13 @@ from services.master.shell.resume import find_run
 from services.master.shell.store import Store
 from services.master.shell.uploads import Uploads
 from services.master.shell.worker_port import WorkerPort
+from services.tests.simulation.disk import Disk, FaultyStore, FaultyVault
 from services.tests.simulation.network import Network
 from services.tests.simulation.world import World
 
 TICK_MS = 500
-FULL = "the disk is full (simulated); free it, then resume the run"
 CHUNK_BYTES = 4096
 KEYS = MasterKeys(b"7)H%Zr9HJH3:8ZeSj3.8WM4W]XwdgMR5yVrjVa=n", b"}?O%6Rp@ONEp1v@tAF$A1>Y8W/+mJ%HO@BS]JwDX", "00" * 32)
-
-
-@dataclass
-class Disk:
-    """What is wrong with the master's disk at present."""
-
-    full: bool = False
-    slow_ms: int = 10
-
-
-@dataclass(frozen=True)
-class FaultyStore:
-    """The shipped store on a disk that may be full."""
-
-    store: Store
-    disk: Disk
-
-    def save_assignment(self, run: str, table: dict[str, Any]) -> None:
-        """Fails while the disk is full."""
-        self._check()
-        self.store.save_assignment(run, table)
-
-    def save_run(self, run: str, phase: str, reason: str, finished: bool) -> None:
-        """Fails while the disk is full."""
-        self._check()
-        self.store.save_run(run, phase, reason, finished)
-
-    def save_round(self, run: str, row: dict[str, Any]) -> None:
-        """Fails while the disk is full."""
-        self._check()
-        self.store.save_round(run, row)
-
-    def add_events(self, events: list[tuple[int, str, str]]) -> None:
-        """Fails while the disk is full."""
-        self._check()
-        self.store.add_events(events)
-
-    def close(self) -> None:
-        """The end."""
-        self.store.close()
-
-    def _check(self) -> None:
-        if self.disk.full:
-            raise CheckpointError(FULL)
-
-
-@dataclass(frozen=True)
-class FaultyVault:
-    """The shipped vault on a disk that may be full. A write that fails may have left the new file behind."""
-
-    vault: Vault
-    disk: Disk
-    world: World
-
-    def write(self, checkpoint: Checkpoint) -> None:
-        """Fails while the disk is full; sometimes after the rename, as a failed fsync of the folder does."""
-        if not self.disk.full:
-            self.vault.write(checkpoint)
-            return
-        if self.world.chance.random() < 0.3:
-            self.vault.write(checkpoint)
-        raise CheckpointError(FULL)
-
-    def read(self, run: str, version: int) -> Checkpoint:
-        """As it lies there."""
-        return self.vault.read(run, version)
-
-    def prune(self, run: str, keep: set[int]) -> None:
-        """Also on a full disk."""
-        self.vault.prune(run, keep)
 
 
 class Queue:
@@ -181,7 +111,7 @@ DATASETS: dict[str, Any] = {}
 
 
 class Master:
-    """One incarnation. `crash` ends it; another is made on the same folder."""
+    """One incarnation: a store in a folder, checkpoints on a disk. `crash` ends it; another is made on the same."""
 
     def __init__(self, world: World, network: Network, folder: Path, disk: Disk, *, evaluation_ms: int = 50) -> None:
         self.world, self.network, self.disk = world, network, disk
@@ -193,8 +123,8 @@ class Master:
         self.term = self.store.next_term()
         self.coordinator = Coordinator(self.term)
         admission = Admission(self.store, KEYS)
-        self.bulletin = Bulletin(self.term, lambda kind, text: world.note(f"[{kind}]", text), {}, self.coordinator)
-        self.vault = Vault(folder / "runs")
+        self.bulletin = Bulletin(self.term, self._log, {}, self.coordinator)
+        self.vault = Vault(disk.root / "runs")
         self.desk = Desk(
             FaultyStore(self._desk_store, disk),
             FaultyVault(self.vault, disk, world),
@@ -276,6 +206,9 @@ class Master:
     def parameters(self, run: str, version: int) -> np.ndarray[Any, np.dtype[np.float32]]:
         """Of a durable version."""
         return checkpoints.read(self.vault.path_of(run, version)).parameters
+
+    def _log(self, kind: str, text: str) -> None:
+        self.world.note(f"[{kind}]", text.replace(str(self.disk.root), ""))
 
     def _post(self, letter: Any) -> None:
         """From the desk or the evaluator: read in the loop's next turn."""

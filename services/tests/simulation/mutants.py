@@ -14,6 +14,7 @@ from services.master.core.table import TABLE
 from services.master.shell import checkpoints
 from services.master.shell.checkpoints import Vault
 from services.master.shell.worker_port import WorkerPort
+from services.tests.durability.mutants import new_folders_not_synced, no_folder_fsync, no_fsync
 from services.worker.core import session
 from services.worker.core.state import Timer
 
@@ -175,5 +176,8 @@ MUTANTS: dict[str, Mutant] = {
         no_rejoin,
         weight_by_claim,
         stuck_lease,
+        no_fsync,
+        no_folder_fsync,
+        new_folders_not_synced,
     )
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from services.common.learning import digest
 from services.common.protocol.messages import RoundClosed, Task
 from services.master.core import commands as c
 from services.master.core.events import CheckpointDone, Event
@@ -51,6 +52,7 @@ class Oracle:
 
     def resumed(self, master: Master) -> None:
         """After a start: nothing that was announced may be gone."""
+        self._look_for_newest(master)
         run = master.coordinator.state.run
         if run is None:
             return
@@ -62,6 +64,16 @@ class Oracle:
             raise Violated(f"version {run.version} of {run.id} was {known}, is {run.digest} after the restart")
         if run.version > self.settled.get(run.id, 0):  # it died between the rename and the news of it
             self._settle(master, run.id, run.version, run.digest)
+
+    def _look_for_newest(self, master: Master) -> None:
+        """Of each run, also of those that ended."""
+        newest: dict[str, int] = {}
+        for run, version in self.announced:
+            newest[run] = max(version, newest.get(run, 0))
+        for run, version in newest.items():
+            found, known = digest(master.parameters(run, version)), self.announced[run, version]
+            if found != known:
+                raise Violated(f"version {version} of {run} was announced as {known}, on the disk is {found}")
 
     def _see(self, master: Master, event: Event, commands: list[c.Command]) -> None:
         self._steps += 1

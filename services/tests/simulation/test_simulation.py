@@ -1,12 +1,19 @@
 """Many seeds of trouble, each of them twice the same; every bug put in on purpose is caught."""
 
 import multiprocessing
+import random
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 import pytest
 
+from services.common.host.files import make_folders, write_durably
+from services.master.shell.store import wall_ms
+from services.tests.durability.disk import Killed
 from services.tests.simulation.cluster import Cluster, Outcome, Plan
+from services.tests.simulation.disk import Disk
 from services.tests.simulation.mutants import MUTANTS
+from services.tests.simulation.world import World
 
 SEEDS = range(1, 201)
 HOURS = 0.25
@@ -51,6 +58,46 @@ def test_without_faults_it_learns() -> None:
     outcome = Cluster(Plan(1, hours=0.2, faults=False)).run()
     assert outcome.loss < 0.15
     assert outcome.restarts == 0
+
+
+def cut(root: Path, seed: int) -> dict[str, bytes]:
+    """What is left of files in all states of being written, when the power is cut."""
+    disk, folder = Disk(root), root / "runs"
+    with disk.recording():
+        make_folders(folder)
+        for name in ("kept", "replaced", "removed"):
+            write_durably(folder / name, b"old")
+        (folder / "new").write_bytes(b"new")
+        (folder / "new").replace(folder / "replaced")
+        (folder / "removed").unlink()
+        (folder / "new").write_bytes(b"another")
+        disk.cut_before(2)
+        with pytest.raises(Killed):
+            write_durably(folder / "kept", b"never")
+        disk.lose(random.Random(seed))
+        left = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".tmp"}
+        disk.lose(random.Random(seed + 1))
+        assert all((folder / name).read_bytes() == content for name, content in left.items()), "it was settled"
+    return left
+
+
+def test_a_power_cut_takes_what_was_not_synced_and_only_that(tmp_path: Path) -> None:
+    found = [cut(tmp_path / str(seed), seed) for seed in range(200)]
+    assert {one["kept"] for one in found} == {b"old"}
+    assert {one["replaced"] for one in found} == {b"old", b"", b"n", b"ne", b"new"}
+    assert {one.get("removed") for one in found} == {None, b"old"}
+    assert {None, b"", b"another", b"new"} < {one.get("new") for one in found}
+    assert len({tuple(sorted(one.items())) for one in found}) > 30, "each by itself"
+
+
+def test_the_wall_clock_is_the_worlds_and_jumps() -> None:
+    world = World(1)
+    with world.on_the_wall():
+        before_ms = wall_ms()
+        world.run(500)
+        world.jumped_ms -= 86_400_000
+        assert wall_ms() - before_ms == 500 - 86_400_000
+        assert world.clock() == World(1).clock() + 500
 
 
 def versions(plan: Plan) -> dict[int, str]:

@@ -1,77 +1,39 @@
 """A simulated worker: the shipped session on a simulated wire, a slot in memory, a trainer that really computes.
 
-The slot outlives the agent: what was written there is found again after a crash. The trainer only pretends the time.
+The slot outlives the agent: what was written there is found again after a crash.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
-
-import numpy as np
+from dataclasses import replace
 
 from services.common.errors import ProtocolError
-from services.common.learning import build_inner, build_model, digest, load, run_local_steps
 from services.common.protocol.codec import crc32, decode_to_worker, encode
-from services.common.protocol.messages import DeltaBegin, DeltaChunk, Message, Task
+from services.common.protocol.messages import DeltaBegin, DeltaChunk, Message
 from services.tests.simulation.network import Network, Trouble, Wire
+from services.tests.simulation.slot import Pace, Slot
+from services.tests.simulation.trainer import Made, Trainer
 from services.tests.simulation.world import World
 from services.worker.core import commands as c
 from services.worker.core import events as e
 from services.worker.core.session import Session
 from services.worker.core.state import Facts
-from services.worker.shell.trainer import local_task
 
 TICK_MS = 1_000
-START_MS = (200, 2_000)
-_DATA: dict[str, Any] = {}
-
-
-@dataclass
-class Slot:
-    """What is durable at a worker."""
-
-    name: str
-    key: str
-    anchor: bytearray = field(default_factory=bytearray)
-    files: dict[str, bytes] = field(default_factory=dict)  # deltas by lease
-    kept: dict[str, e.Delta] = field(default_factory=dict)
-    parked: str = ""
-    full: bool = False
-
-
-@dataclass
-class Pace:
-    """How this PC does at present."""
-
-    samples_per_s: float
-    frozen: bool = False  # the trainer
-    asleep: bool = False  # the whole PC, or the agent by SIGSTOP
-    nan: float = 0.0  # probability that a delta is not finite
-    lie: float = 0.0  # probability that a DELTA_BEGIN has a wrong field
+CONNECT_MS = (200, 2_000)
 
 
 class Worker:
     """One agent with its trainer; `crash` ends it, another is made on the same slot."""
 
-    def __init__(
-        self,
-        world: World,
-        network: Network,
-        slot: Slot,
-        trouble: Trouble,
-        pace: Pace,
-        made: Callable[[Task, str, np.ndarray[Any, np.dtype[np.float32]]], None],
-    ) -> None:
-        self.world, self.network, self.slot, self.trouble, self.pace, self._made = (
-            world, network, slot, trouble, pace, made,
-        )  # fmt: skip
+    def __init__(self, world: World, network: Network, slot: Slot, trouble: Trouble, pace: Pace, made: Made) -> None:
+        self.world, self.network, self.slot, self.trouble, self.pace = world, network, slot, trouble, pace
         self.alive = True
         self._route_count = 0
         self._boot = f"{world.chance.getrandbits(128):032x}"
         self._wire: Wire | None = None
         self._payload = b""
-        self._trainer = 0  # which trainer process; an older one's words are lost
         self._waiting: list[list[bytes]] = []
+        self.trainer = Trainer(world, slot, pace, self._later, self._step, made)
         self.session = Session(
             Facts(
                 name=slot.name,
@@ -88,7 +50,7 @@ class Worker:
                 can_enrol=False,
                 parked=slot.parked,
                 held=tuple(replace(slot.kept[lease], accepted_session=0) for lease in sorted(slot.kept)),
-                anchor_digest=self._anchor_digest(),
+                anchor_digest=slot.anchor_digest(),
             )
         )
 
@@ -100,12 +62,12 @@ class Worker:
     def crash(self) -> None:
         """kill -9: only the slot is left."""
         self.alive = False
-        self._trainer += 1
+        self.trainer.stop()
         self._close()
 
     def kill_trainer(self) -> None:
         """The trainer dies."""
-        self._trainer += 1
+        self.trainer.stop()
         self._later(1, lambda: self._step(e.TrainerExited("the trainer was killed (simulated)")))
 
     def wake(self) -> None:
@@ -153,32 +115,24 @@ class Worker:
                 self._send(command.message)
             case c.SendChunks():
                 return self._send_chunks(command)
-            case c.PrepareAnchor() | c.StoreChunk() | c.KeepDelta() if slot.full:
-                lease = command.delta.ref.lease if isinstance(command, c.KeepDelta) else ""
-                return e.StorageFailed("no space left on device (simulated)", lease)
-            case c.PrepareAnchor():
-                slot.anchor = bytearray(command.total_bytes)
-            case c.StoreChunk():
-                slot.anchor[command.offset : command.offset + len(self._payload)] = self._payload
-            case c.CheckAnchor():
-                return e.AnchorChecked(self._anchor_digest())
-            case c.KeepDelta():
-                slot.kept[command.delta.ref.lease] = command.delta
-            case c.ForgetDelta():
-                slot.kept.pop(command.lease, None)
-                slot.files.pop(command.lease, None)
-            case c.CheckStorage():
-                return e.StorageFailed("no space left on device (simulated)") if slot.full else e.StorageWorks()
-            case c.Park():
-                slot.parked = command.reason
+            case (
+                c.PrepareAnchor()
+                | c.StoreChunk()
+                | c.CheckAnchor()
+                | c.KeepDelta()
+                | c.ForgetDelta()
+                | c.CheckStorage()
+                | c.Park()
+            ):
+                return slot.do(command, self._payload)
             case c.StartTrainer():
-                self._start_trainer()
+                self.trainer.start()
             case c.StopTrainer():
-                self._trainer += 1
+                self.trainer.stop()
             case c.Train():
-                self._train(command.task)
+                self.trainer.train(command.task)
             case c.StopTraining():
-                self._trainer_says(self.world.chance.randint(1, 50), e.TrainerStopped(command.lease), cancels=True)
+                self.trainer.stop_training(command.lease)
             case c.Say():
                 self.world.note(slot.name, f"[{command.kind}] {command.text}")
             case c.SaveIdentity():
@@ -199,7 +153,7 @@ class Worker:
             self._step(e.LinkFailed(e.Fault.NO_ANSWER))
             self._try(wire)
 
-        self._later(self.world.chance.randint(*START_MS), attempt)
+        self._later(self.world.chance.randint(*CONNECT_MS), attempt)
 
     def _broken(self) -> None:
         wire = self._wire
@@ -237,7 +191,7 @@ class Worker:
 
     def _lie(self, begin: DeltaBegin) -> DeltaBegin:
         """A wrong shard, round, version, size, digest or speed."""
-        self.network.faults += 1
+        self.pace.faults += 1
         ref = begin.ref
         which = self.world.chance.randrange(6)
         if which == 0:
@@ -264,82 +218,3 @@ class Worker:
             if not self._send(message, part):
                 return None
         return None
-
-    # the trainer
-
-    def _start_trainer(self) -> None:
-        self._trainer += 1
-        self._trainer_says(self.world.chance.randint(*START_MS), e.TrainerReady(self.pace.samples_per_s, 1))
-
-    def _trainer_says(self, wait_ms: float, event: e.Event, *, cancels: bool = False) -> None:
-        """An event of this trainer process; a frozen one says it when it thaws, a dead one never."""
-        if cancels:
-            self._task = ""
-        trainer = self._trainer
-
-        def say() -> None:
-            if self._trainer != trainer:
-                return
-            if self.pace.frozen:
-                self._later(1_000, say)
-            else:
-                self._step(event)
-
-        self._later(wait_ms, say)
-
-    _task = ""
-
-    def _train(self, task: Task) -> None:
-        lease = self._task = task.ref.lease
-        anchor = np.frombuffer(bytes(self.slot.anchor), dtype=np.float32)
-        if digest(anchor) != task.anchor_digest:
-            self._trainer_says(1, e.TrainerFailed(lease, "the anchor in this slot is another one by now"))
-            return
-        trainer, samples = self._trainer, task.k_steps * task.batch
-        duration_ms = 1000.0 * samples / self.pace.samples_per_s
-        progress = e.TrainerProgress(lease, task.k_steps // 2, task.k_steps, 1.0, samples // 2)
-        self._trainer_says(duration_ms / 2, progress)
-
-        def finish() -> None:
-            if self._trainer != trainer or self._task != lease:
-                return
-            if self.pace.frozen:
-                self._later(1_000, finish)
-            else:
-                self._finish(task, anchor, int(duration_ms))
-
-        self._later(duration_ms, finish)
-
-    def _finish(self, task: Task, anchor: np.ndarray[Any, np.dtype[np.float32]], duration_ms: int) -> None:
-        lease = task.ref.lease
-        if self.slot.full:
-            self._step(e.TrainerFailed(lease, "OSError: no space left on device (simulated)"))
-            return
-        result = local_steps(task, anchor)
-        delta = result.delta
-        if self.pace.nan and self.world.chance.random() < self.pace.nan:
-            self.network.faults += 1
-            delta = delta.copy()
-            delta[self.world.chance.randrange(len(delta))] = np.nan
-        name = digest(delta)
-        self._made(task, name, delta)
-        self.slot.files[lease] = delta.tobytes()
-        self._step(
-            e.TrainerDone(
-                lease, delta.nbytes, name, result.samples, result.steps, result.n_correct, result.loss, duration_ms
-            )
-        )
-
-    def _anchor_digest(self) -> str:
-        return digest(np.frombuffer(bytes(self.slot.anchor), dtype=np.float32)) if self.slot.anchor else ""
-
-
-def local_steps(task: Task, anchor: np.ndarray[Any, np.dtype[np.float32]]) -> Any:
-    """The shipped local steps, with a fresh inner optimizer."""
-    name = str(task.data["name"])
-    if name not in _DATA:
-        _DATA[name] = load(task.data)
-    data = _DATA[name]
-    model = build_model(task.model, data.x_train.shape[1], data.classes)
-    optimizer = build_inner(task.inner, model.n_parameters)
-    return run_local_steps(model, optimizer, anchor, data, local_task(task), lambda step, loss: False)

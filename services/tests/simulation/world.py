@@ -2,13 +2,17 @@
 
 import heapq
 import random
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import pytest
 import xxhash
 
 LAST_KEPT = 50
+WALL_MS = 1_700_000_000_000  # what the wall clock shows at first
 
 
 class World:
@@ -18,6 +22,7 @@ class World:
         self.chance = random.Random(seed)
         self.now_ms = 0
         self.steps = 0
+        self.jumped_ms = 0  # the wall clock, in all
         self.last: deque[tuple[int, str, Any]] = deque(maxlen=LAST_KEPT)
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
         self._order = 0
@@ -26,6 +31,18 @@ class World:
     def clock(self) -> int:
         """Monotonic, in ms; never 0, as on a real PC."""
         return 1_000_000 + self.now_ms
+
+    def wall_ns(self) -> int:
+        """The wall clock: it goes on like the other, and somebody may set it."""
+        return (WALL_MS + self.now_ms + self.jumped_ms) * 1_000_000
+
+    @contextmanager
+    def on_the_wall(self) -> Iterator[None]:
+        """Whoever asks `time` for the wall clock gets this one."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(time, "time_ns", self.wall_ns)
+            patch.setattr(time, "time", lambda: self.wall_ns() / 1e9)
+            yield
 
     def after(self, wait_ms: float, action: Callable[[], None]) -> None:
         """Do this later. At one time, what was asked first is done first."""

@@ -1,0 +1,73 @@
+"""What outlives a simulated agent: what is durable in its slot, and how its PC does at present."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from services.common.learning import digest
+from services.worker.core import commands as c
+from services.worker.core import events as e
+
+Floats = np.ndarray[Any, np.dtype[np.float32]]
+Storage = c.PrepareAnchor | c.StoreChunk | c.CheckAnchor | c.KeepDelta | c.ForgetDelta | c.CheckStorage | c.Park
+FULL = "no space left on device (simulated)"
+
+
+@dataclass
+class Slot:
+    """What is durable at a worker."""
+
+    name: str
+    key: str
+    anchor: bytearray = field(default_factory=bytearray)
+    files: dict[str, bytes] = field(default_factory=dict)  # deltas by lease
+    kept: dict[str, e.Delta] = field(default_factory=dict)
+    parked: str = ""
+    full: bool = False
+
+    def do(self, command: Storage, payload: bytes) -> e.Event | None:
+        """What the session wants of its disk; `payload` came with the last message."""
+        match command:
+            case c.PrepareAnchor() | c.StoreChunk() | c.KeepDelta() if self.full:
+                return e.StorageFailed(FULL, command.delta.ref.lease if isinstance(command, c.KeepDelta) else "")
+            case c.PrepareAnchor():
+                self.anchor = bytearray(command.total_bytes)
+            case c.StoreChunk():
+                self.anchor[command.offset : command.offset + len(payload)] = payload
+            case c.CheckAnchor():
+                return e.AnchorChecked(self.anchor_digest())
+            case c.KeepDelta():
+                self.kept[command.delta.ref.lease] = command.delta
+            case c.ForgetDelta():
+                self.kept.pop(command.lease, None)
+                self.files.pop(command.lease, None)
+            case c.CheckStorage():
+                return e.StorageFailed(FULL) if self.full else e.StorageWorks()
+            case c.Park():
+                self.parked = command.reason
+        return None
+
+    def parameters(self) -> Floats:
+        """The version that lies here, as it is by now; nobody writes into this copy."""
+        return np.frombuffer(bytes(self.anchor), dtype=np.float32)
+
+    def anchor_digest(self) -> str:
+        """Of the version that lies here; empty when there is none."""
+        return digest(self.parameters()) if self.anchor else ""
+
+    def copied(self) -> "Slot":
+        """As a copy of the folder on a second PC."""
+        return Slot(self.name, self.key, bytearray(self.anchor), dict(self.files), dict(self.kept))
+
+
+@dataclass
+class Pace:
+    """How this PC does at present."""
+
+    samples_per_s: float
+    frozen: bool = False  # the trainer
+    asleep: bool = False  # the whole PC, or the agent by SIGSTOP
+    nan: float = 0.0  # probability that a delta is not finite
+    lie: float = 0.0  # probability that a DELTA_BEGIN has a wrong field
+    faults: int = 0  # deltas that were not finite, and lies

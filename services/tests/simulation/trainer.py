@@ -1,0 +1,115 @@
+"""A simulated trainer process: it really computes, and only pretends the time that this takes."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from services.common.learning import build_inner, build_model, digest, load, run_local_steps
+from services.common.protocol.messages import Task
+from services.tests.simulation.slot import FULL, Floats, Pace, Slot
+from services.tests.simulation.world import World
+from services.worker.core import events as e
+from services.worker.shell.trainer import local_task
+
+READY_MS = (200, 2_000)
+STOP_MS = (1, 50)
+THAW_MS = 1_000  # how often a frozen one looks
+Made = Callable[[Task, str, Floats], None]
+_DATA: dict[str, Any] = {}
+
+
+class Later(Protocol):
+    """Do this later, as long as the agent lives; not while its PC sleeps."""
+
+    def __call__(self, wait_ms: float, action: Callable[[], None]) -> None:
+        """Ask for it."""
+
+
+class Trainer:
+    """All trainer processes of one agent, one after the other. `say` tells the agent; `made` hears of each delta."""
+
+    def __init__(
+        self, world: World, slot: Slot, pace: Pace, later: Later, say: Callable[[e.Event], None], made: Made
+    ) -> None:
+        self.world, self.slot, self.pace = world, slot, pace
+        self._later, self._say, self._made = later, say, made
+        self._process = 0  # which one; an older one's words are lost
+        self._lease = ""  # in work
+
+    def start(self) -> None:
+        """Spawn it."""
+        self._process += 1
+        self._tell(self.world.chance.randint(*READY_MS), e.TrainerReady(self.pace.samples_per_s, 1))
+
+    def stop(self) -> None:
+        """It is gone, and says nothing more."""
+        self._process += 1
+
+    def stop_training(self, lease: str) -> None:
+        """It gives up the piece of work, a little later."""
+        self._lease = ""
+        self._tell(self.world.chance.randint(*STOP_MS), e.TrainerStopped(lease))
+
+    def train(self, task: Task) -> None:
+        """Begin a piece of work."""
+        lease = self._lease = task.ref.lease
+        anchor = self.slot.parameters()
+        if digest(anchor) != task.anchor_digest:
+            self._tell(1, e.TrainerFailed(lease, "the anchor in this slot is another one by now"))
+            return
+        process, samples = self._process, task.k_steps * task.batch
+        duration_ms = 1000.0 * samples / self.pace.samples_per_s
+        self._tell(duration_ms / 2, e.TrainerProgress(lease, task.k_steps // 2, task.k_steps, 1.0, samples // 2))
+
+        def finish() -> None:
+            if self._process != process or self._lease != lease:
+                return
+            if self.pace.frozen:
+                self._later(THAW_MS, finish)
+            else:
+                self._finish(task, anchor, int(duration_ms))
+
+        self._later(duration_ms, finish)
+
+    def _tell(self, wait_ms: float, event: e.Event) -> None:
+        """An event of this process; a frozen one says it when it thaws, a dead one never."""
+        process = self._process
+
+        def tell() -> None:
+            if self._process != process:
+                return
+            if self.pace.frozen:
+                self._later(THAW_MS, tell)
+            else:
+                self._say(event)
+
+        self._later(wait_ms, tell)
+
+    def _finish(self, task: Task, anchor: Floats, duration_ms: int) -> None:
+        lease = task.ref.lease
+        if self.slot.full:
+            self._say(e.TrainerFailed(lease, f"OSError: {FULL}"))
+            return
+        result = local_steps(task, anchor)
+        delta = result.delta
+        if self.pace.nan and self.world.chance.random() < self.pace.nan:
+            self.pace.faults += 1
+            delta = delta.copy()
+            delta[self.world.chance.randrange(len(delta))] = np.nan
+        name = digest(delta)
+        self._made(task, name, delta)
+        self.slot.files[lease] = delta.tobytes()
+        counts = (result.samples, result.steps, result.n_correct, result.loss, duration_ms)
+        self._say(e.TrainerDone(lease, delta.nbytes, name, *counts))
+
+
+def local_steps(task: Task, anchor: Floats) -> Any:
+    """The shipped local steps, with a fresh inner optimizer."""
+    name = str(task.data["name"])
+    if name not in _DATA:
+        _DATA[name] = load(task.data)
+    data = _DATA[name]
+    model = build_model(task.model, data.x_train.shape[1], data.classes)
+    optimizer = build_inner(task.inner, model.n_parameters)
+    return run_local_steps(model, optimizer, anchor, data, local_task(task), lambda step, loss: False)
