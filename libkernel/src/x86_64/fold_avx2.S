@@ -13,10 +13,10 @@
 
     .text
 
-/* void mahe_fold_f32_i64_avx2(int64_t *acc, const float *delta, double scale, size_t n)
+/* void mahe_fold_avx2(int64_t *acc, const float *delta, double scale, size_t n)
  *      for (i = 0; i < n; i++) acc[i] = acc[i] + (int64_t)rint((double)delta[i] * scale);
  * rdi acc, rsi delta, xmm0 scale, rdx n. r8, ymm5 = M (as bits and as float64). */
-ENTRY(mahe_fold_f32_i64_avx2)
+ENTRY(mahe_fold_avx2)
     vbroadcastsd ymm0, xmm0
     movabs r8, 0x4338000000000000
     vmovq xmm5, r8
@@ -88,7 +88,7 @@ LOCAL(fold_one):
 LOCAL(fold_done):
     vzeroupper
     ret
-END(mahe_fold_f32_i64_avx2)
+END(mahe_fold_avx2)
 #endif
 
 #include "note.h"

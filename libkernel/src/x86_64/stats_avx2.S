@@ -5,7 +5,7 @@
 
     .text
 
-/* void mahe_stats_blocks_f32_avx2(const float *x, size_t blocks, struct mahe_stats_state *state)
+/* void mahe_stats_blocks_avx2(const float *x, size_t blocks, struct mahe_stats_state *state)
  *      for (i = 0; i < 16 * blocks; i++) {
  *          bits = x[i] as uint32 & 0x7fffffff;
  *          if (bits >= 0x7f800000) bits = 0; else state->finite[i % 8]++;
@@ -14,7 +14,7 @@
  *      }
  * rdi x, rsi blocks, rdx state (lanes at 0, absmax at 128, finite at 160). A masked entry adds +0 to a lane that is
  * never -0: nothing changes. ymm0-3 lanes, ymm4 absmax, ymm5 finite, ymm6 0x7fffffff, ymm7 0x7f800000. */
-ENTRY(mahe_stats_blocks_f32_avx2)
+ENTRY(mahe_stats_blocks_avx2)
     vmovupd ymm0, ymmword ptr [rdx]
     vmovupd ymm1, ymmword ptr [rdx + 32]
     vmovupd ymm2, ymmword ptr [rdx + 64]
@@ -66,7 +66,7 @@ LOCAL(stats_done):
     vmovdqu ymmword ptr [rdx + 160], ymm5
     vzeroupper
     ret
-END(mahe_stats_blocks_f32_avx2)
+END(mahe_stats_blocks_avx2)
 #endif
 
 #include "note.h"

@@ -9,12 +9,12 @@
 _Static_assert(offsetof(struct mahe_stats_state, absmax) == 128, "stats_avx2.S reads absmax there");
 _Static_assert(offsetof(struct mahe_stats_state, finite) == 160, "stats_avx2.S reads finite there");
 
-void MAHE_CALL mahe_stats_f32_avx2(const float *x, size_t n, mahe_stats *out)
+void MAHE_CALL mahe_stats_avx2(const float *x, size_t n, mahe_stats *out)
 {
     struct mahe_stats_state state = {0};
     for (size_t left = n / 16; left > 0;) {
         const size_t blocks = left < PIECE_BLOCKS ? left : PIECE_BLOCKS;
-        mahe_stats_blocks_f32_avx2(x, blocks, &state);
+        mahe_stats_blocks_avx2(x, blocks, &state);
         state.nonfinite += 16 * (uint64_t)blocks;
         for (size_t j = 0; j < 8; j++) {
             state.nonfinite -= state.finite[j];
