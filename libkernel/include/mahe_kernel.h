@@ -117,8 +117,8 @@ MAHE_API int32_t mahe_fold_f32_i64(int64_t *acc, const float *delta, double scal
 MAHE_API int32_t mahe_stats_f32(const float *x, size_t n, mahe_stats *out);
 
 /* The pieces in order, each as mahe_reduce_add_f32(dst, src, weight, n): one call for a model of many small tensors.
- * count segments; one of 0 elements is skipped. All are checked before the first is written, each by itself: dst against
- * src. Segments may touch each other; the later one then sees what the earlier wrote. */
+ * count segments; one of 0 elements is skipped. All are checked before the first is written, each by itself. Segments
+ * may touch each other; the later one then sees what the earlier wrote. */
 MAHE_API int32_t mahe_axpy_segments_f32(const mahe_segment *segments, float weight, size_t count);
 
 /* Outer momentum (FedAvgM): m[i] = mu * m[i] + g[i]; update[i] = lr * m[i]. update may be an exact alias of g.

@@ -121,4 +121,4 @@ LOCAL(call_back):
     SIZE(check_call_double)
 #endif
 
-#include "../src/x86_64/note.h"
+#include "../src/note.h"

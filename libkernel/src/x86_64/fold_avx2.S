@@ -91,4 +91,4 @@ LOCAL(fold_done):
 END(mahe_fold_avx2)
 #endif
 
-#include "note.h"
+#include "../note.h"

@@ -69,4 +69,4 @@ LOCAL(reduce_done):
 END(mahe_reduce_add_avx2)
 #endif
 
-#include "note.h"
+#include "../note.h"

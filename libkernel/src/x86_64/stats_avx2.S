@@ -69,4 +69,4 @@ LOCAL(stats_done):
 END(mahe_stats_blocks_avx2)
 #endif
 
-#include "note.h"
+#include "../note.h"

@@ -1,0 +1,88 @@
+/* todo_avx2.c: kernels of this tier that have no assembly yet call the plain C. Delete each as it comes. */
+#include "../kernels.h"
+
+#ifdef MAHE_X86_64_ASM
+
+void MAHE_CALL mahe_momentum_avx2(float *update, float *m, const float *g, float lr, float mu, size_t n)
+{
+    mahe_momentum_scalar(update, m, g, lr, mu, n);
+}
+
+void MAHE_CALL mahe_nesterov_avx2(float *update, float *m, const float *g, float lr, float mu, size_t n)
+{
+    mahe_nesterov_scalar(update, m, g, lr, mu, n);
+}
+
+void MAHE_CALL mahe_adamw_avx2(float *params, float *m, float *v, const float *g, const mahe_adamw *step, size_t n)
+{
+    mahe_adamw_scalar(params, m, v, g, step, n);
+}
+
+void MAHE_CALL mahe_bf16_from_f32_avx2(uint16_t *dst, const float *src, size_t n)
+{
+    mahe_bf16_from_f32_scalar(dst, src, n);
+}
+
+void MAHE_CALL mahe_f32_from_bf16_avx2(float *dst, const uint16_t *src, size_t n)
+{
+    mahe_f32_from_bf16_scalar(dst, src, n);
+}
+
+uint32_t MAHE_CALL mahe_add_absmax_avx2(float *a, const float *x, const float *residual, size_t n)
+{
+    return mahe_add_absmax_scalar(a, x, residual, n);
+}
+
+void MAHE_CALL mahe_encode_q8_avx2(int8_t *codes, float *a, float scale, float inverse, size_t n)
+{
+    mahe_encode_q8_scalar(codes, a, scale, inverse, n);
+}
+
+void MAHE_CALL mahe_encode_q4_avx2(uint8_t *codes, float *a, float scale, float inverse, size_t n)
+{
+    mahe_encode_q4_scalar(codes, a, scale, inverse, n);
+}
+
+void MAHE_CALL mahe_decode_q8_avx2(float *x, const int8_t *codes, float scale, size_t n)
+{
+    mahe_decode_q8_scalar(x, codes, scale, n);
+}
+
+void MAHE_CALL mahe_decode_q4_avx2(float *x, const uint8_t *codes, float scale, size_t n)
+{
+    mahe_decode_q4_scalar(x, codes, scale, n);
+}
+
+void MAHE_CALL mahe_decode_add_q8_avx2(float *dst, const int8_t *codes, float scale, float weight, size_t n)
+{
+    mahe_decode_add_q8_scalar(dst, codes, scale, weight, n);
+}
+
+void MAHE_CALL mahe_decode_add_q4_avx2(float *dst, const uint8_t *codes, float scale, float weight, size_t n)
+{
+    mahe_decode_add_q4_scalar(dst, codes, scale, weight, n);
+}
+
+void MAHE_CALL mahe_fold_q8_avx2(int64_t *acc, const int8_t *codes, float scale, double factor, size_t n)
+{
+    mahe_fold_q8_scalar(acc, codes, scale, factor, n);
+}
+
+void MAHE_CALL mahe_fold_q4_avx2(int64_t *acc, const uint8_t *codes, float scale, double factor, size_t n)
+{
+    mahe_fold_q4_scalar(acc, codes, scale, factor, n);
+}
+
+void MAHE_CALL mahe_topk_count_avx2(uint32_t *counts, const float *x, const struct mahe_topk_level *level, size_t n)
+{
+    mahe_topk_count_scalar(counts, x, level, n);
+}
+
+void MAHE_CALL mahe_topk_take_avx2(uint32_t *indices, float *values, const float *x, size_t n, uint32_t threshold, size_t ties)
+{
+    mahe_topk_take_scalar(indices, values, x, n, threshold, ties);
+}
+
+#else
+typedef int mahe_no_assembly_here; /* C forbids an empty file */
+#endif
