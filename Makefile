@@ -8,6 +8,7 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMPS := build/stamps
+BENCH := build/bench-kernels-venv
 PIP_INSTALL := $(PY) -m pip install --quiet --quiet --no-input --disable-pip-version-check
 KERNEL_SOURCES := $(shell find libkernel/include libkernel/src services/common/kernels/build.py -type f 2>/dev/null)
 KERNEL_OPTIONS := $(if $(COMPILER),--compiler "$(COMPILER)") $(if $(NO_ASM),--no-asm)
@@ -28,7 +29,7 @@ endif
 endif
 
 .PHONY: help setup kernels test check simulation simulate demo up down images containers browser
-.PHONY: chaos release requirements clean uninstall
+.PHONY: bench-kernels chaos release requirements clean uninstall
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -62,6 +63,9 @@ check: $(STAMPS)/dev ## Check formatting, lint, types (Linux, Windows, macOS) an
 	done
 	@echo "[CHECK] tidy"
 	@$(PY) -m pytest services/tests/test_tidy.py
+
+bench-kernels: $(STAMPS)/kernels $(BENCH)/installed ## Time the kernels against NumPy and torch; ARGS="--json FILE"
+	@$(BENCH)/bin/python libkernel/bench/bench.py $(ARGS)
 
 chaos: setup $(STAMPS)/dev ## Hurt a real cluster every 5 s: make chaos FAULTS=60 SEED=7; UNITS=24 compares the bits
 	@$(PY) -m services.tests.chaos $(if $(FAULTS),--faults "$(FAULTS)") $(if $(SEED),--seed "$(SEED)") \
@@ -144,6 +148,16 @@ $(STAMPS)/dev: $(STAMPS)/console requirements/dev.txt
 $(STAMPS)/project: $(STAMPS)/console pyproject.toml
 	@echo "[SETUP] the command $(VENV)/bin/mahe"
 	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# What the kernels are timed against, in an environment of its own. What there is not for this machine is left out.
+$(BENCH)/installed: $(VENV)/pyvenv.cfg libkernel/bench/requirements.txt
+	@$(PY) -m venv $(BENCH)
+	@for package in $$(grep -v '^#' libkernel/bench/requirements.txt); do \
+		echo "[BENCH] $$package"; \
+		$(BENCH)/bin/python -m pip install --quiet --quiet --no-input --disable-pip-version-check "$$package" || \
+			echo "[BENCH] $$package cannot be had here: it is left out"; \
+	done
 	@touch $@
 
 # A compiler counts only if it can build a shared library: macOS has a cc that merely asks to install one.

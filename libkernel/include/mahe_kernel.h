@@ -8,8 +8,9 @@
  *   Layout      Arrays are contiguous, native-endian, aligned to their own element (4 or 8 bytes), no more. A kernel
  *               reads and writes exactly [p, p + n): never one byte beside it.
  *   Aliasing    "Exact alias" means that two pointers are equal. It is allowed only where a function says so. Partial
- *               overlap is always forbidden and answered with MAHE_ERR_OVERLAP, nothing written.
- *   n == 0      Returns MAHE_OK before any load; the pointers may then be NULL.
+ *               overlap of what is written is always forbidden and answered with MAHE_ERR_OVERLAP, nothing written.
+ *               Arrays that are only read may overlap as they like.
+ *   n == 0      Returns MAHE_OK before any load; the pointers may then be NULL. (mahe_topk_f32: k == 0.)
  *   Arithmetic  IEEE 754, round to nearest even, each operation rounded by itself (never fused). All tiers give the
  *               same bits, except that the sign and payload of a NaN result are unspecified. The caller leaves the
  *               rounding mode at nearest; the flush-to-zero bits are honoured and should be off.
@@ -118,11 +119,11 @@ MAHE_API int32_t mahe_stats_f32(const float *x, size_t n, mahe_stats *out);
 
 /* The pieces in order, each as mahe_reduce_add_f32(dst, src, weight, n): one call for a model of many small tensors.
  * count segments; one of 0 elements is skipped. All are checked before the first is written, each by itself. Segments
- * may touch each other; the later one then sees what the earlier wrote. */
+ * may touch each other; the later one then sees what the earlier wrote. No dst may overlap the list itself. */
 MAHE_API int32_t mahe_axpy_segments_f32(const mahe_segment *segments, float weight, size_t count);
 
 /* Outer momentum (FedAvgM): m[i] = mu * m[i] + g[i]; update[i] = lr * m[i]. update may be an exact alias of g.
- * Error of an entry: three roundings of m, one of update, each relative 2^-24 of its own result. */
+ * Error of an entry: two roundings of m and one more of update, each relative 2^-24 of its own result. */
 MAHE_API int32_t mahe_momentum_f32(float *update, float *m, const float *g, float lr, float mu, size_t n);
 
 /* Outer Nesterov momentum (DiLoCo): m[i] = mu * m[i] + g[i]; update[i] = lr * (g[i] + mu * m[i]), the new m[i].
@@ -138,7 +139,8 @@ MAHE_API int32_t mahe_nesterov_f32(float *update, float *m, const float *g, floa
 MAHE_API int32_t mahe_adamw_f32(float *params, float *m, float *v, const float *g, const mahe_adamw *step, size_t n);
 
 /* bfloat16 is the upper half of a float32. To it: nearest, ties to even, on the bits; overflow gives infinity; a NaN
- * gives (bits >> 16) | 0x40, a quiet NaN. Subnormals are kept. Relative error 2^-8 at most. No alias. */
+ * gives (bits >> 16) | 0x40, a quiet NaN. Subnormals are kept.
+ * Relative error of a normal result 2^-8 at most, of a subnormal one 2^-134 in absolute terms. No alias. */
 MAHE_API int32_t mahe_bf16_from_f32(uint16_t *dst, const float *src, size_t n);
 /* From it: exact. */
 MAHE_API int32_t mahe_f32_from_bf16(float *dst, const uint16_t *src, size_t n);
@@ -151,9 +153,9 @@ MAHE_API int32_t mahe_f32_from_bf16(float *dst, const uint16_t *src, size_t n);
  *     amax < 2^-100 (also all zeros):            scale = +0, all codes 0, new_residual[i] = a[i]
  *     else:  scale = amax / Q,  inverse = Q / amax,  code[i] = rint(a[i] * inverse), ties to even, so |code| <= Q,
  *            new_residual[i] = a[i] - (float)code[i] * scale
- * So what was sent plus what is left over is what was to be sent, but for one rounding per entry and call;
- * |new_residual[i]| <= scale * (1/2 + 2^-15). new_residual is also the working memory, so never NULL; it may be an exact
- * alias of residual, never of x.
+ * So what was sent plus what is left over is a[i] to the last bit (but nothing is left of a block whose scale is NaN:
+ * its data is lost, and said to be); |new_residual[i]| <= scale * (1/2 + 2^-15). new_residual is also the working
+ * memory, so never NULL; it may be an exact alias of residual, never of x.
  * codes: q8 one int8_t for each element. q4 two to a byte: element 2 i in the low half, 2 i + 1 in the high half, each
  * as code + 8; (n + 1) / 2 bytes in all; when n is odd the last high half is 8 (code 0).
  * scales: (n + block - 1) / block floats. MAHE_ERR_BLOCK. */
@@ -173,7 +175,7 @@ MAHE_API int32_t mahe_dequantise_add_q4_f32(float *dst, const uint8_t *codes, co
                                             size_t block, size_t n);
 
 /* acc[i] = acc[i] + rint((double)((float)code[i] * scale of its block) * factor): the bits of dequantise, then
- * mahe_fold_f32_i64, with its precondition. */
+ * mahe_fold_f32_i64, with its precondition; so whoever folds has refused scales that are not finite before. */
 MAHE_API int32_t mahe_fold_q8_i64(int64_t *acc, const int8_t *codes, const float *scales, double factor, size_t block,
                                   size_t n);
 MAHE_API int32_t mahe_fold_q4_i64(int64_t *acc, const uint8_t *codes, const float *scales, double factor, size_t block,

@@ -93,7 +93,7 @@ int mahe_cpu_can_run(const struct mahe_table *table);
 struct mahe_stats_state {
     double lane[16];
     uint32_t absmax[8];   /* bits of |x|; the result is the largest of the eight */
-    uint32_t finite[8];   /* finite entries counted by assembly; at most 2^32 - 1 each */
+    uint32_t finite[8];   /* finite entries counted by NEON; at most 2^32 - 1 each */
     uint64_t nonfinite;
 };
 
@@ -103,11 +103,11 @@ void mahe_stats_add(struct mahe_stats_state *state, const float *x, size_t n);
 void mahe_stats_finish(struct mahe_stats_state *state, mahe_stats *out);
 
 #ifdef MAHE_X86_64_ASM
-/* The assembly part of mahe_stats_avx2: blocks of 16 elements, at most 2^30 of them. */
+/* The assembly part of mahe_stats_avx2: blocks of 16 elements. Right only if all are finite, which absmax tells. */
 void MAHE_CALL mahe_stats_blocks_avx2(const float *x, size_t blocks, struct mahe_stats_state *state);
 #endif
 #ifdef MAHE_AARCH64_ASM
-/* The assembly part of mahe_stats_neon, likewise. */
+/* The assembly part of mahe_stats_neon: blocks of 16 elements, at most 2^30 of them. */
 void MAHE_CALL mahe_stats_blocks_neon(const float *x, size_t blocks, struct mahe_stats_state *state);
 #endif
 

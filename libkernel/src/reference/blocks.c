@@ -17,12 +17,13 @@ uint32_t MAHE_CALL mahe_add_absmax_scalar(float *a, const float *x, const float 
     return absmax;
 }
 
-/* The code of one value; a becomes what the code leaves over. |a * inverse| is at most Q and a little. */
+/* The code of one value; a becomes what the code leaves over. |a * inverse| is at most Q and a little. The code is an
+ * integer, so without the -0 that rintf may give: a = -0 leaves over -0 - (+0) = -0. */
 static int32_t encode(float *a, float scale, float inverse)
 {
-    const float code = rintf(*a * inverse);
-    *a = *a - code * scale;
-    return (int32_t)code;
+    const int32_t code = (int32_t)rintf(*a * inverse);
+    *a = *a - (float)code * scale;
+    return code;
 }
 
 void MAHE_CALL mahe_encode_q8_scalar(int8_t *codes, float *a, float scale, float inverse, size_t n)

@@ -15,4 +15,10 @@
     .globl SYMBOL(name); HIDE(name); TYPE(name); .p2align 5; SYMBOL(name): endbr64
 #define END(name) SIZE(name)
 
+/* How far ahead to prefetch, in bytes; further where there is one array only. By itself the CPU fetches ahead only to
+ * the end of a page of 4 KiB, and hardly what is only written. Beyond the end of an array a prefetch does no harm: it
+ * never faults and changes nothing. */
+#define AHEAD 2048
+#define AHEAD_ONE 8192
+
 #endif

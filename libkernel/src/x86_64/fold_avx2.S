@@ -26,6 +26,9 @@ ENTRY(mahe_fold_avx2)
     jz LOCAL(fold_fours)
     .p2align 5
 LOCAL(fold_block):
+    prefetcht0 byte ptr [rdi + AHEAD]
+    prefetcht0 byte ptr [rdi + AHEAD + 64]
+    prefetcht0 byte ptr [rsi + AHEAD]
     vcvtps2pd ymm1, xmmword ptr [rsi]
     vcvtps2pd ymm2, xmmword ptr [rsi + 16]
     vcvtps2pd ymm3, xmmword ptr [rsi + 32]

@@ -23,6 +23,10 @@ ENTRY(mahe_reduce_add_avx2)
     jz LOCAL(reduce_eights)
     .p2align 5
 LOCAL(reduce_block):
+    prefetcht0 byte ptr [rsi + AHEAD]
+    prefetcht0 byte ptr [rsi + AHEAD + 64]
+    prefetcht0 byte ptr [rdi + AHEAD]
+    prefetcht0 byte ptr [rdi + AHEAD + 64]
     vmulps ymm1, ymm0, ymmword ptr [rsi]
     vmulps ymm2, ymm0, ymmword ptr [rsi + 32]
     vmulps ymm3, ymm0, ymmword ptr [rsi + 64]
