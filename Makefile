@@ -29,7 +29,7 @@ endif
 endif
 
 .PHONY: help setup kernels test check simulation simulate demo up down images containers browser
-.PHONY: bench-kernels chaos release requirements clean uninstall
+.PHONY: bench-kernels emulated chaos release requirements clean uninstall
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -43,15 +43,18 @@ kernels: $(STAMPS)/console $(STAMPS)/compiler ## Build libkernel; COMPILER="zig 
 	@$(PY) -m services.common.kernels.build $(KERNEL_OPTIONS)
 	@touch $(STAMPS)/kernels
 
-test: setup $(STAMPS)/dev ## Run the tests, without those that need Chromium, containers or many simulated hours
-	@echo "[TEST] all but the tests marked browser, containers and simulation (make browser, containers, simulation)"
-	@$(PY) -m pytest -m "not browser and not containers and not simulation" $(ARGS)
+test: setup $(STAMPS)/dev ## Run the tests that need neither Chromium, containers, qemu nor many simulated hours
+	@echo "[TEST] all but the tests marked browser, containers, emulated and simulation, each a verb of its own"
+	@$(PY) -m pytest -m "not browser and not containers and not emulated and not simulation" $(ARGS)
 
 simulation: setup $(STAMPS)/dev ## Run 200 simulated clusters full of faults, and the bugs put in on purpose
 	@$(PY) -m pytest -m simulation -s $(ARGS)
 
 simulate: setup $(STAMPS)/dev ## Simulate one cluster: make simulate SEED=7 WORKERS=1000 HOURS=1
 	@$(PY) -m services.tests.simulation $(SIMULATE_OPTIONS)
+
+emulated: setup $(STAMPS)/dev ## Check the kernels on 64-bit Arm and on an old x86-64, by qemu's user mode
+	@$(PY) -m pytest -m emulated $(ARGS)
 
 check: $(STAMPS)/dev ## Check formatting, lint, types (Linux, Windows, macOS) and the tidy rules
 	@echo "[CHECK] ruff"
