@@ -35,7 +35,7 @@ static float positive_finite(void)
 
 static const struct values ordinary = {random_uniform, random_uniform, positive, random_uniform};
 static const struct values first_step = {random_uniform, zero, zero, random_mixed};
-static const struct values finite = {random_finite, random_finite, positive_finite, random_finite};
+static const struct values any_finite = {random_finite, random_finite, positive_finite, random_finite};
 static const struct values mixed = {random_mixed, random_mixed, random_mixed, random_mixed};
 static const struct values special = {random_special, random_special, random_special, random_special};
 
@@ -117,7 +117,7 @@ static void lengths(const struct mahe_table *tier)
         for (int edge = AT_START; edge <= AT_END; edge++) {
             run(tier, *n, &step, (enum edge)edge, none, &ordinary);
             run(tier, *n, &step, (enum edge)edge, none, &first_step);
-            run(tier, *n, &step, (enum edge)edge, none, &finite);
+            run(tier, *n, &step, (enum edge)edge, none, &any_finite);
             run(tier, *n, &step, (enum edge)edge, none, &mixed);
             run(tier, *n, &step, (enum edge)edge, none, &special);
         }
@@ -153,7 +153,7 @@ static void steps(const struct mahe_table *tier)
             label("adamw field %zu is %#x", field, (unsigned)numbers[i]);
             for (size_t n = 1; n <= 71; n += 5) {
                 run(tier, n, &step, AT_END, none, &first_step);
-                run(tier, n, &step, AT_END, none, &finite);
+                run(tier, n, &step, AT_END, none, &any_finite);
                 run(tier, n, &step, AT_END, none, &special);
             }
         }

@@ -29,3 +29,13 @@ def test_every_kernel_on_every_tier(compiler: Compiler, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for name in building.CHECKS:
         assert f"ok scalar {name}\n" in done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the guard pages are POSIX")
+@pytest.mark.timeout(building.TIME_LIMIT_S)
+def test_plain_c_alone(tmp_path: Path) -> None:
+    program = tmp_path / "check"
+    building.compile_check(building.working_compilers()[0], program, "-DMAHE_NO_ASM")
+    done = building.run_check(program, "1", "all", *building.CHECKS_FOR_ALL, "reduce_add", "quantise")
+    assert done.returncode == 0, done.stderr
+    assert "in use: scalar; this CPU offers: \n" in done.stdout
