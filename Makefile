@@ -8,6 +8,7 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMPS := build/stamps
+BENCH := build/bench-kernels-venv
 PIP_INSTALL := $(PY) -m pip install --quiet --quiet --no-input --disable-pip-version-check
 KERNEL_SOURCES := $(shell find libkernel/include libkernel/src services/common/kernels/build.py -type f 2>/dev/null)
 KERNEL_OPTIONS := $(if $(COMPILER),--compiler "$(COMPILER)") $(if $(NO_ASM),--no-asm)
@@ -28,7 +29,7 @@ endif
 endif
 
 .PHONY: help setup kernels test check simulation simulate demo up down images containers browser
-.PHONY: chaos release requirements clean uninstall
+.PHONY: bench-kernels emulated chaos release requirements clean uninstall
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -42,15 +43,18 @@ kernels: $(STAMPS)/console $(STAMPS)/compiler ## Build libkernel; COMPILER="zig 
 	@$(PY) -m services.common.kernels.build $(KERNEL_OPTIONS)
 	@touch $(STAMPS)/kernels
 
-test: setup $(STAMPS)/dev ## Run the tests, without those that need Chromium, containers or many simulated hours
-	@echo "[TEST] all but the tests marked browser, containers and simulation (make browser, containers, simulation)"
-	@$(PY) -m pytest -m "not browser and not containers and not simulation" $(ARGS)
+test: setup $(STAMPS)/dev ## Run the tests that need neither Chromium, containers, qemu nor many simulated hours
+	@echo "[TEST] all but the tests marked browser, containers, emulated and simulation, each a verb of its own"
+	@$(PY) -m pytest -m "not browser and not containers and not emulated and not simulation" $(ARGS)
 
 simulation: setup $(STAMPS)/dev ## Run 200 simulated clusters full of faults, and the bugs put in on purpose
 	@$(PY) -m pytest -m simulation -s $(ARGS)
 
 simulate: setup $(STAMPS)/dev ## Simulate one cluster: make simulate SEED=7 WORKERS=1000 HOURS=1
 	@$(PY) -m services.tests.simulation $(SIMULATE_OPTIONS)
+
+emulated: setup $(STAMPS)/dev ## Check the kernels on 64-bit Arm and on an old x86-64, by qemu's user mode
+	@$(PY) -m pytest -m emulated $(ARGS)
 
 check: $(STAMPS)/dev ## Check formatting, lint, types (Linux, Windows, macOS) and the tidy rules
 	@echo "[CHECK] ruff"
@@ -62,6 +66,9 @@ check: $(STAMPS)/dev ## Check formatting, lint, types (Linux, Windows, macOS) an
 	done
 	@echo "[CHECK] tidy"
 	@$(PY) -m pytest services/tests/test_tidy.py
+
+bench-kernels: $(STAMPS)/kernels $(BENCH)/installed ## Time the kernels against NumPy and torch; ARGS="--json FILE"
+	@$(BENCH)/bin/python libkernel/bench/bench.py $(ARGS)
 
 chaos: setup $(STAMPS)/dev ## Hurt a real cluster every 5 s: make chaos FAULTS=60 SEED=7; UNITS=24 compares the bits
 	@$(PY) -m services.tests.chaos $(if $(FAULTS),--faults "$(FAULTS)") $(if $(SEED),--seed "$(SEED)") \
@@ -144,6 +151,16 @@ $(STAMPS)/dev: $(STAMPS)/console requirements/dev.txt
 $(STAMPS)/project: $(STAMPS)/console pyproject.toml
 	@echo "[SETUP] the command $(VENV)/bin/mahe"
 	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# What the kernels are timed against, in an environment of its own. What there is not for this machine is left out.
+$(BENCH)/installed: $(VENV)/pyvenv.cfg libkernel/bench/requirements.txt
+	@$(PY) -m venv $(BENCH)
+	@for package in $$(grep -v '^#' libkernel/bench/requirements.txt); do \
+		echo "[BENCH] $$package"; \
+		$(BENCH)/bin/python -m pip install --quiet --quiet --no-input --disable-pip-version-check "$$package" || \
+			echo "[BENCH] $$package cannot be had here: it is left out"; \
+	done
 	@touch $@
 
 # A compiler counts only if it can build a shared library: macOS has a cc that merely asks to install one.

@@ -1,99 +1,143 @@
-"""Times the kernels against NumPy and against the scalar tier: `python libkernel/bench/bench.py [--json]`.
+"""Times the kernels against memory bandwidth, NumPy, SciPy, ml_dtypes and torch: `make bench-kernels`.
 
-Interleaved in one process, medians, ratios: absolute numbers differ from machine to machine. Nothing is asserted here.
+All on one thread and taking turns in one process; the best of many rounds; ratios, since absolute numbers differ from
+machine to machine. What is not installed is left out. Nothing is asserted here: a target that is missed is printed.
 """
 
 import argparse
+import contextlib
 import json
-import statistics
+import os
+import platform
+import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):  # read once, when the libraries load
+    os.environ[name] = "1"
+for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):  # would hold SciPy back
+    os.environ.pop(name, None)
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+import numpy as np  # noqa: E402
+from rows import MIB, Row, optional, rows, torch  # noqa: E402
+from timing import PLAIN_C, measure  # noqa: E402
 
-from services.common.kernels import fold, kernel_impl, reduce_add, sgd_update, stats
-from services.common.kernels.library import library, set_tier
+from services.common.kernels import Threads  # noqa: E402
+from services.common.kernels.library import library  # noqa: E402
 
-LENGTHS = (1 << 14, 1 << 18, 1 << 22)
+SIZES = (MIB // 16, MIB, 16 * MIB, 64 * MIB)  # bytes of one float32 array
 ROUNDS = 15
-ROUND_S = 0.004  # a timed round repeats the call for about this long
-
-
-def cases(n: int) -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
-    """For each kernel: our call, and what one would write with NumPy."""
-    rng = np.random.default_rng(n)
-    a, b = (rng.uniform(-1, 1, n).astype(np.float32) for _ in range(2))
-    acc, scale, weight = np.zeros(n, np.int64), 2.0**40, np.float32(1e-3)
-
-    def numpy_add() -> None:
-        a.__iadd__(weight * b)
-
-    def numpy_fold() -> None:
-        acc.__iadd__(np.rint(b.astype(np.float64) * scale).astype(np.int64))
-
-    def numpy_stats() -> object:
-        wide = b.astype(np.float64)
-        return np.count_nonzero(~np.isfinite(b)), np.abs(b).max(), np.dot(wide, wide)
-
-    return {
-        "reduce_add": (lambda: reduce_add(a, b, 1e-3), numpy_add),
-        "sgd_update": (lambda: sgd_update(a, b, 1e-3), numpy_add),
-        "fold": (lambda: fold(acc, b, scale), numpy_fold),
-        "stats": (lambda: stats(b), numpy_stats),
-    }
-
-
-def timed(call: Callable[[], object], repeats: int) -> float:
-    """Seconds of one call, the mean of `repeats`."""
-    start = time.perf_counter()
-    for _ in range(repeats):
-        call()
-    return (time.perf_counter() - start) / repeats
-
-
-def measure(ours: Callable[[], object], theirs: Callable[[], object], best: str) -> dict[str, float]:
-    """Median seconds of one call, the three taking turns."""
-    repeats = max(1, int(ROUND_S / max(timed(theirs, 1), 1e-7)))
-    seconds: dict[str, list[float]] = {"best": [], "scalar": [], "numpy": []}
-    for _ in range(ROUNDS):
-        seconds["best"].append(timed(ours, repeats))
-        set_tier(library(), "scalar")
-        seconds["scalar"].append(timed(ours, repeats))
-        set_tier(library(), best)
-        seconds["numpy"].append(timed(theirs, repeats))
-    return {name: statistics.median(values) for name, values in seconds.items()}
+MEMORY = "memory"  # NumPy's a + b into a third array: what memory gives at this size
+MEMORY_BYTES = 12
+Found = dict[str, Any]
 
 
 def main() -> None:
-    """Measures every kernel at every length and prints the ratios."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of the table")
-    as_json = parser.parse_args().json
-    best, rows = kernel_impl(), []
-    for n in LENGTHS:
-        for name, (ours, theirs) in cases(n).items():
-            median = measure(ours, theirs, best)
-            rows.append(
-                {
-                    "kernel": name,
-                    "n": n,
-                    "us": round(median["best"] * 1e6, 1),
-                    "times_numpy": round(median["numpy"] / median["best"], 2),
-                    "times_scalar": round(median["scalar"] / median["best"], 2),
-                }
-            )
-    if as_json:
-        print(json.dumps({"tier": best, "rows": rows}))
-        return
-    print(
-        f"tier {best}; medians of {ROUNDS}, one thread\n{'kernel':12}{'n':>10}{'us':>10}{'x numpy':>10}{'x scalar':>10}"
-    )
-    for row in rows:
-        print("{kernel:12}{n:>10}{us:>10}{times_numpy:>10}{times_scalar:>10}".format(**row))
+    """Measures every kernel at every size, prints the ratios and which targets are met."""
+    options = _options()
+    if torch is not None:
+        torch.set_num_threads(1)
+    threads, found = Threads(2), []
+    facts = machine()
+    print(f"{facts['cpu']}, {facts['cores']} cores; tier {facts['tier']}, built with {facts['compiler']}")
+    print(", ".join(f"{name} {version}" for name, version in facts["packages"].items()))
+    print(f"one thread unless said, taking turns, best of {options.rounds}; a size is that of one float32 array")
+    print(f"{'kernel':22}{'size':>9}{'us':>11}{'GB/s':>8}{'memory':>8}   times as fast as")
+    for size in options.sizes:
+        of_size = [timed(row, size, options.rounds) for row in rows(size // 4, threads) if options.only in row.kernel]
+        memory = max((one.pop("memory_gb_s") for one in of_size), default=0.0)
+        for one in of_size:
+            one["memory_share"] = round(one["gb_s"] / memory, 3)
+            print(line(one), flush=True)
+        found += of_size
+    threads.close()
+    print("\ntargets")
+    for target in (target for one in found for target in one["targets"]):
+        print("{kernel:22}{size:>9}   {ratio:>7.2f} x {other:10} at least {at_least:<5} {verdict}".format(**target))
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        report = {"machine": facts, "rounds": options.rounds, "rows": found}
+        options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+def timed(row: Row, size: int, rounds: int) -> Found:
+    """One row: seconds of each, ratios to ours, targets, and what memory gave meanwhile."""
+    n = size // 4
+    a, b, out = (np.ones(n, np.float32) for _ in range(3))
+    plain = {PLAIN_C: row.ours} if row.tiers else {}
+    seconds = measure({"ours": row.ours, **row.others, **plain, MEMORY: lambda: np.add(a, b, out=out)}, rounds)
+    ours = seconds["ours"]
+    ratios = {name: seconds[name] / ours for name in (*row.others, *plain)}
+    targets = [
+        {
+            "kernel": row.kernel,
+            "size": shown(size),
+            "other": target.other,
+            "ratio": round(ratios[target.other], 3),
+            "at_least": target.at_least,
+            "verdict": "met" if ratios[target.other] >= target.at_least else "MISSED",
+        }
+        for target in row.targets
+        if target.other in ratios and size >= target.from_bytes
+    ]
+    return {
+        "kernel": row.kernel,
+        "size": shown(size),
+        "array_bytes": size,
+        "us": {name: round(value * 1e6, 2) for name, value in seconds.items()},
+        "gb_s": round(row.bytes_moved * n / ours / 1e9, 2),
+        "memory_gb_s": MEMORY_BYTES * n / seconds[MEMORY] / 1e9,
+        "times_as_fast_as": {name: round(ratio, 3) for name, ratio in ratios.items()},
+        "targets": targets,
+    }
+
+
+def line(one: Found) -> str:
+    """A row for people."""
+    ratios = ", ".join(f"{name} {ratio:.2f}" for name, ratio in one["times_as_fast_as"].items())
+    us, share = one["us"]["ours"], f"{one['memory_share']:.0%}"
+    return f"{one['kernel']:22}{one['size']:>9}{us:>11.1f}{one['gb_s']:>8.1f}{share:>8}   {ratios}"
+
+
+def shown(size: int) -> str:
+    """A size for people."""
+    return f"{size // MIB} MiB" if size >= MIB else f"{size // 1024} KiB"
+
+
+def machine() -> Found:
+    """Where and with what this was measured."""
+    cpu, commit = platform.processor() or platform.machine(), ""
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+        cpu = next((one.partition(": ")[2] for one in lines if one.startswith("model name")), cpu)
+    with contextlib.suppress(OSError):
+        command = ["git", "describe", "--always", "--dirty"]
+        commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    packages = {
+        name: module.__version__ for name in ("numpy", "scipy", "ml_dtypes", "torch") if (module := optional(name))
+    }
+    return {
+        "cpu": cpu,
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+        "tier": library().tier(),
+        "features": library().features(),
+        "compiler": library().compiler() or "an unknown compiler",
+        "commit": commit,
+        "packages": {"Python": platform.python_version(), **packages},
+    }
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured there as well")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"turns of each (default {ROUNDS})")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="BYTES", help="of one float32 array")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only kernels with this in their name")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

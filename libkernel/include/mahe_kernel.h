@@ -8,8 +8,9 @@
  *   Layout      Arrays are contiguous, native-endian, aligned to their own element (4 or 8 bytes), no more. A kernel
  *               reads and writes exactly [p, p + n): never one byte beside it.
  *   Aliasing    "Exact alias" means that two pointers are equal. It is allowed only where a function says so. Partial
- *               overlap is always forbidden and answered with MAHE_ERR_OVERLAP, nothing written.
- *   n == 0      Returns MAHE_OK before any load; the pointers may then be NULL.
+ *               overlap of what is written is always forbidden and answered with MAHE_ERR_OVERLAP, nothing written.
+ *               Arrays that are only read may overlap as they like.
+ *   n == 0      Returns MAHE_OK before any load; the pointers may then be NULL. (mahe_topk_f32: k == 0.)
  *   Arithmetic  IEEE 754, round to nearest even, each operation rounded by itself (never fused). All tiers give the
  *               same bits, except that the sign and payload of a NaN result are unspecified. The caller leaves the
  *               rounding mode at nearest; the flush-to-zero bits are honoured and should be off.
@@ -38,7 +39,7 @@ extern "C" {
 /* Python reads what stands between the two markers (cffi's cdef) after removing MAHE_API: no other preprocessor lines
  * than #define of an integer, no attributes. A change here that old callers cannot bear raises MAHE_ABI_VERSION. */
 /* >>> cffi */
-#define MAHE_ABI_VERSION 1
+#define MAHE_ABI_VERSION 2
 
 #define MAHE_OK 0
 #define MAHE_ERR_NULL 1        /* a pointer is NULL and n is not 0 */
@@ -46,6 +47,10 @@ extern "C" {
 #define MAHE_ERR_OVERLAP 3     /* the arrays overlap in a way the function does not allow */
 #define MAHE_ERR_UNKNOWN 4     /* no tier of that name */
 #define MAHE_ERR_UNSUPPORTED 5 /* a known tier that this CPU, its operating system or this build lacks */
+#define MAHE_ERR_BLOCK 6       /* the block length is not one of those the function allows */
+
+#define MAHE_BLOCK_MIN 32      /* block lengths: multiples of 32 in this range */
+#define MAHE_BLOCK_MAX 65536
 
 /* What mahe_stats_f32 found. */
 typedef struct mahe_stats {
@@ -54,15 +59,41 @@ typedef struct mahe_stats {
     double sum_squares; /* sum of x[i]^2 over the finite entries; +0 if there are none */
 } mahe_stats;
 
-/* MAHE_ABI_VERSION and sizeof(mahe_stats) as the library was built: compare both before calling anything else. */
+/* One piece of mahe_axpy_segments_f32. */
+typedef struct mahe_segment {
+    float *dst;
+    const float *src;
+    uint64_t n;
+} mahe_segment;
+
+/* The numbers of one AdamW step, each already rounded to float32 by the caller. */
+typedef struct mahe_adamw {
+    float lr;
+    float beta1;
+    float rest1; /* 1 - beta1 */
+    float beta2;
+    float rest2; /* 1 - beta2 */
+    float unbias1; /* 1 / (1 - beta1^t), t = 1, 2, ... */
+    float unbias2; /* 1 / (1 - beta2^t) */
+    float eps;
+    float weight_decay;
+} mahe_adamw;
+
+/* MAHE_ABI_VERSION and the sizes of the structs as the library was built: compare them before calling anything else. */
 MAHE_API int32_t mahe_abi_version(void);
 MAHE_API uint64_t mahe_sizeof_stats(void);
+MAHE_API uint64_t mahe_sizeof_segment(void);
+MAHE_API uint64_t mahe_sizeof_adamw(void);
 
-/* The tier in use: "scalar" (plain C) or "avx2". A static string; never NULL. */
+/* The tier in use: "scalar" (plain C), "avx2" or "neon". A static string; never NULL. */
 MAHE_API const char *mahe_kernel_impl(void);
 
-/* Uses the named tier from now on, in the whole process: "scalar", "avx2", or "auto" (the best one, as at start).
- * MAHE_ERR_UNKNOWN, MAHE_ERR_UNSUPPORTED: the tier stays as it was. */
+/* What CPU and operating system offer of what the tiers ask for, by name with a space between: "sse2 avx avx2 ymm".
+ * A static string, "" if this build has only plain C; never NULL. */
+MAHE_API const char *mahe_cpu_features(void);
+
+/* Uses the named tier from now on, in the whole process: "scalar", "avx2", "neon", or "auto" (the best one, as at
+ * start). MAHE_ERR_UNKNOWN, MAHE_ERR_UNSUPPORTED: the tier stays as it was. */
 MAHE_API int32_t mahe_kernel_set_impl(const char *name);
 
 /* dst[i] = dst[i] + weight * src[i], float32, product and sum rounded separately. Exact alias allowed.
@@ -85,6 +116,76 @@ MAHE_API int32_t mahe_fold_f32_i64(int64_t *acc, const float *delta, double scal
  * then lane[j] += lane[j + s] for j < s, with s = 8, 4, 2, 1; lane[0] is the result. Relative error at most
  * (n / 16 + 4) * 2^-53. *out must not overlap x. n == 0 writes zeros to *out, which must not be NULL. */
 MAHE_API int32_t mahe_stats_f32(const float *x, size_t n, mahe_stats *out);
+
+/* The pieces in order, each as mahe_reduce_add_f32(dst, src, weight, n): one call for a model of many small tensors.
+ * count segments; one of 0 elements is skipped. All are checked before the first is written, each by itself. Segments
+ * may touch each other; the later one then sees what the earlier wrote. No dst may overlap the list itself. */
+MAHE_API int32_t mahe_axpy_segments_f32(const mahe_segment *segments, float weight, size_t count);
+
+/* Outer momentum (FedAvgM): m[i] = mu * m[i] + g[i]; update[i] = lr * m[i]. update may be an exact alias of g.
+ * Error of an entry: two roundings of m and one more of update, each relative 2^-24 of its own result. */
+MAHE_API int32_t mahe_momentum_f32(float *update, float *m, const float *g, float lr, float mu, size_t n);
+
+/* Outer Nesterov momentum (DiLoCo): m[i] = mu * m[i] + g[i]; update[i] = lr * (g[i] + mu * m[i]), the new m[i].
+ * update may be an exact alias of g. */
+MAHE_API int32_t mahe_nesterov_f32(float *update, float *m, const float *g, float lr, float mu, size_t n);
+
+/* One AdamW step (Loshchilov and Hutter 2019, algorithm 2), each operation rounded by itself, in this order:
+ *     m = beta1 * m + rest1 * g
+ *     v = beta2 * v + rest2 * (g * g)
+ *     d = (m * unbias1) / (sqrt(v * unbias2) + eps) + params * weight_decay
+ *     params = params - lr * d
+ * No aliases. `step` must not overlap the arrays. */
+MAHE_API int32_t mahe_adamw_f32(float *params, float *m, float *v, const float *g, const mahe_adamw *step, size_t n);
+
+/* bfloat16 is the upper half of a float32. To it: nearest, ties to even, on the bits; overflow gives infinity; a NaN
+ * gives (bits >> 16) | 0x40, a quiet NaN. Subnormals are kept.
+ * Relative error of a normal result 2^-8 at most, of a subnormal one 2^-134 in absolute terms. No alias. */
+MAHE_API int32_t mahe_bf16_from_f32(uint16_t *dst, const float *src, size_t n);
+/* From it: exact. */
+MAHE_API int32_t mahe_f32_from_bf16(float *dst, const uint16_t *src, size_t n);
+
+/* Block quantisation with error feedback, in one pass. Blocks of `block` elements, the last one may be shorter; one
+ * scale for each. With Q = 127 (q8) or 7 (q4), for each block:
+ *     a[i] = x[i] + residual[i]              (x[i] alone when residual is NULL)
+ *     amax = max |a[i]|, taken on the bits
+ *     amax >= 2^120, or any a[i] is not finite:  scale = the quiet NaN 0x7fc00000, all codes 0, new_residual = +0
+ *     amax < 2^-100 (also all zeros):            scale = +0, all codes 0, new_residual[i] = a[i]
+ *     else:  scale = amax / Q,  inverse = Q / amax,  code[i] = rint(a[i] * inverse), ties to even, so |code| <= Q,
+ *            new_residual[i] = a[i] - (float)code[i] * scale
+ * So what was sent plus what is left over is a[i] to the last bit (but nothing is left of a block whose scale is NaN:
+ * its data is lost, and said to be); |new_residual[i]| <= scale * (1/2 + 2^-15). new_residual is also the working
+ * memory, so never NULL; it may be an exact alias of residual, never of x.
+ * codes: q8 one int8_t for each element. q4 two to a byte: element 2 i in the low half, 2 i + 1 in the high half, each
+ * as code + 8; (n + 1) / 2 bytes in all; when n is odd the last high half is 8 (code 0).
+ * scales: (n + block - 1) / block floats. MAHE_ERR_BLOCK. */
+MAHE_API int32_t mahe_quantise_q8_f32(int8_t *codes, float *scales, float *new_residual, const float *x,
+                                      const float *residual, size_t block, size_t n);
+MAHE_API int32_t mahe_quantise_q4_f32(uint8_t *codes, float *scales, float *new_residual, const float *x,
+                                      const float *residual, size_t block, size_t n);
+
+/* x[i] = (float)code[i] * scale of its block. Any codes are taken: -128 (q8) and -8 (q4), too, and any scales. */
+MAHE_API int32_t mahe_dequantise_q8_f32(float *x, const int8_t *codes, const float *scales, size_t block, size_t n);
+MAHE_API int32_t mahe_dequantise_q4_f32(float *x, const uint8_t *codes, const float *scales, size_t block, size_t n);
+
+/* dst[i] = dst[i] + weight * ((float)code[i] * scale): the bits of dequantise, then reduce_add. */
+MAHE_API int32_t mahe_dequantise_add_q8_f32(float *dst, const int8_t *codes, const float *scales, float weight,
+                                            size_t block, size_t n);
+MAHE_API int32_t mahe_dequantise_add_q4_f32(float *dst, const uint8_t *codes, const float *scales, float weight,
+                                            size_t block, size_t n);
+
+/* acc[i] = acc[i] + rint((double)((float)code[i] * scale of its block) * factor): the bits of dequantise, then
+ * mahe_fold_f32_i64, with its precondition; so whoever folds has refused scales that are not finite before. */
+MAHE_API int32_t mahe_fold_q8_i64(int64_t *acc, const int8_t *codes, const float *scales, double factor, size_t block,
+                                  size_t n);
+MAHE_API int32_t mahe_fold_q4_i64(int64_t *acc, const uint8_t *codes, const float *scales, double factor, size_t block,
+                                  size_t n);
+
+/* The k entries of the largest magnitude: their places in ascending order and their values. Magnitudes compare as the
+ * unsigned numbers bits & 0x7fffffff (so infinities, then NaNs, are the largest); of equal ones the lower places come
+ * first. indices and values have k entries. k <= n and n < 2^32, else MAHE_ERR_SIZE; k == 0 returns MAHE_OK at once.
+ * Nothing may overlap. */
+MAHE_API int32_t mahe_topk_f32(uint32_t *indices, float *values, const float *x, size_t k, size_t n);
 /* <<< cffi */
 
 #ifdef __cplusplus

@@ -34,9 +34,24 @@ static int has_avx2(void)
 
 int mahe_cpu_can_run(const struct mahe_table *table)
 {
+#ifdef MAHE_AARCH64_ASM
+    if (strcmp(table->name, "neon") == 0)
+        return 1; /* Advanced SIMD is part of the ABI of every system we build for */
+#endif
 #ifdef MAHE_X86_64_ASM
     if (strcmp(table->name, "avx2") == 0)
         return has_avx2();
 #endif
     return strcmp(table->name, "scalar") == 0;
+}
+
+const char *mahe_cpu_features(void)
+{
+#if defined(MAHE_X86_64_ASM)
+    return has_avx2() ? "sse2 avx avx2 ymm" : "sse2";
+#elif defined(MAHE_AARCH64_ASM)
+    return "asimd";
+#else
+    return "";
+#endif
 }

@@ -1,5 +1,6 @@
 /* check.c: runs all checks of libkernel on every tier this CPU has. Prints one line for each; exit code 0 = all passed.
- * Usage: check [SEED]. A failure prints the seed. */
+ * Usage: check [SEED [TIER [NAME...]]]. TIER (or "all") and the names leave out all other checks; "tiers" and
+ * "arguments" are no tier's own. A failure prints the seed. */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -52,9 +53,15 @@ struct arena arena_new(size_t bytes)
     return (struct arena){all + page, inside};
 }
 
-static unsigned char canary(size_t position)
+/* What an arena holds where nothing has been written: byte i is canaries[i % 256]. Twice as long as its period, so that
+ * 256 bytes can be taken from anywhere. */
+static const unsigned char *canaries(void)
 {
-    return (unsigned char)(0xa5 ^ position * 29);
+    static unsigned char bytes[2 * CANARY_BYTES];
+    if (bytes[0] == 0)
+        for (size_t i = 0; i < sizeof bytes; i++)
+            bytes[i] = (unsigned char)(0xa5 ^ i * 29);
+    return bytes;
 }
 
 static size_t low_canary(const struct arena *arena, const unsigned char *place)
@@ -72,17 +79,29 @@ static size_t high_canary(const struct arena *arena, const unsigned char *place,
 void *arena_place(const struct arena *arena, size_t bytes, enum edge edge, size_t shift)
 {
     unsigned char *place = edge == AT_START ? arena->start + shift : arena->start + arena->bytes - bytes - shift;
-    for (size_t i = low_canary(arena, place); i < high_canary(arena, place, bytes); i++)
-        arena->start[i] = canary(i);
+    const size_t end = high_canary(arena, place, bytes);
+    for (size_t i = low_canary(arena, place); i < end; i += CANARY_BYTES)
+        memcpy(arena->start + i, canaries() + i % CANARY_BYTES, end - i < CANARY_BYTES ? end - i : CANARY_BYTES);
     return place;
+}
+
+/* At most CANARY_BYTES from `from` to `to`; `place` is where the buffer begins. */
+static void verify_canaries(const struct arena *arena, size_t from, size_t to, size_t place, size_t bytes)
+{
+    const unsigned char *expected = canaries() + from % CANARY_BYTES;
+    if (memcmp(arena->start + from, expected, to - from) == 0)
+        return;
+    size_t i = from;
+    while (arena->start[i] == expected[i - from])
+        i++;
+    fail("byte %lld of a buffer of %zu was written", (long long)i - (long long)place, bytes);
 }
 
 void arena_verify(const struct arena *arena, const void *place, size_t bytes)
 {
     const size_t first = (size_t)((const unsigned char *)place - arena->start);
-    for (size_t i = low_canary(arena, place); i < high_canary(arena, place, bytes); i++)
-        if ((i < first || i >= first + bytes) && arena->start[i] != canary(i))
-            fail("byte %lld of a buffer of %zu was written", (long long)i - (long long)first, bytes);
+    verify_canaries(arena, low_canary(arena, place), first, first, bytes);
+    verify_canaries(arena, first + bytes, high_canary(arena, place, bytes), first, bytes);
 }
 
 const size_t *check_lengths(void)
@@ -150,6 +169,60 @@ int same_float(float a, float b)
     return (a != a && b != b) || float_bits(a) == float_bits(b);
 }
 
+struct check {
+    const char *name;
+    void (*run)(const struct mahe_table *tier);
+};
+
+static const struct check for_all[] = {
+    {"tiers", check_tiers},
+    {"arguments", check_arguments},
+    {NULL, NULL},
+};
+
+static const struct check for_each[] = {
+    {"reduce_add", check_reduce_add},
+    {"sgd_update", check_sgd_update},
+    {"fold", check_fold},
+    {"stats", check_stats},
+    {"outer", check_outer},
+    {"adamw", check_adamw},
+    {"bf16", check_bf16},
+    {"quantise", check_quantise},
+    {"decode", check_decode},
+    {"fold_blocks", check_fold_blocks},
+    {"topk", check_topk},
+    {"segments", check_segments},
+    {"long", check_long},
+    {"huge", check_huge},
+    {NULL, NULL},
+};
+
+/* Whether a check is among the names, or there are none. */
+static int wanted(const char *name, char **names, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(name, names[i]) == 0)
+            return 1;
+    return count == 0;
+}
+
+/* Those of the checks in a list that are wanted; how many there were. tier is NULL for what is no tier's own. */
+static int run_checks(const struct check *list, const struct mahe_table *tier, char **names, int count)
+{
+    int done = 0;
+    for (size_t i = 0; list[i].name != NULL; i++) {
+        if (!wanted(list[i].name, names, count))
+            continue;
+        rng_state = seed;
+        list[i].run(tier);
+        printf("ok %s %s\n", tier == NULL ? "all" : tier->name, list[i].name);
+        fflush(stdout);
+        done++;
+    }
+    return done;
+}
+
 int main(int count, char **words)
 {
     const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
@@ -157,27 +230,22 @@ int main(int count, char **words)
         signal(signals[i], on_signal);
     if (count > 1)
         seed = strtoull(words[1], NULL, 10);
-    check_dispatch();
-    printf("ok dispatch\n");
-    static const struct {
-        const char *name;
-        void (*run)(const struct mahe_table *);
-    } checks[] = {
-        {"reduce_add", check_reduce_add},
-        {"sgd_update", check_sgd_update},
-        {"fold", check_fold},
-        {"stats", check_stats},
-    };
+    char *tier = count > 2 ? words[2] : "all";
+    char **names = words + (count > 3 ? 3 : 0);
+    const int name_count = count > 3 ? count - 3 : 0;
+    printf("-- in use: %s; this CPU offers: %s\n", mahe_kernel_impl(), mahe_cpu_features());
+    printf("-- a forgotten vzeroupper is %s\n", sees_upper_halves() ? "seen" : "not seen here");
+    int done = run_checks(for_all, NULL, names, name_count);
     for (size_t t = 0; mahe_tables[t] != NULL; t++) {
-        if (!mahe_cpu_can_run(mahe_tables[t])) {
-            printf("-- %s: this CPU cannot run it\n", mahe_tables[t]->name);
+        if (!wanted(mahe_tables[t]->name, &tier, strcmp(tier, "all") != 0))
             continue;
-        }
-        for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-            rng_state = seed;
-            checks[i].run(mahe_tables[t]);
-            printf("ok %s %s\n", mahe_tables[t]->name, checks[i].name);
-        }
+        if (mahe_cpu_can_run(mahe_tables[t]))
+            done += run_checks(for_each, mahe_tables[t], names, name_count);
+        else
+            printf("-- %s: this CPU cannot run it\n", mahe_tables[t]->name);
     }
+    label("check");
+    if (done < name_count || done == 0)
+        fail("not every check that was asked for could run");
     return 0;
 }

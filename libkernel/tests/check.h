@@ -46,19 +46,46 @@ float bits_float(uint32_t bits);
 /* Same bits, or both NaN. */
 int same_float(float a, float b);
 
-/* Any kernel; call_* know the real type from the arguments. */
+/* Any kernel; the arguments say which. */
 typedef void (*kernel)(void);
 
-/* Run fn(a, b, scalar, n) or fn(x, n, out) and verify what the calling convention promises. */
-void call_float(kernel fn, void *a, const void *b, float scalar, size_t n, const char *tier);
-void call_double(kernel fn, void *a, const void *b, double scalar, size_t n, const char *tier);
-void call_sized(kernel fn, const void *x, size_t n, void *out, const char *tier);
+/* The arguments of a kernel as System V on x86-64 and AAPCS64 pass them: integers and pointers in order, and by
+ * themselves the bits of the floating ones in order. What a kernel does not take stays 0. */
+struct call {
+    uint64_t word[6];
+    uint64_t real[2];
+};
 
-/* One check per file; each takes a tier this CPU can run. */
+uint64_t word_of(const void *pointer);
+uint64_t word_32(uint32_t value); /* the upper half of the register is junk, as it may be */
+uint64_t real_f(float value);     /* likewise */
+uint64_t real_d(double value);
+
+/* Runs fn and verifies what the calling convention promises. Returns the integer result register; the upper half of a
+ * 32-bit result is unspecified, and all of it when fn returns nothing. */
+uint64_t call_kernel(kernel fn, const struct call *call, const char *tier);
+
+/* Whether call_kernel can notice on this CPU that a kernel left the upper halves of the vectors in use. */
+int sees_upper_halves(void);
+
+/* One check for each group of kernels; each takes a tier this CPU can run. */
 void check_reduce_add(const struct mahe_table *tier);
 void check_sgd_update(const struct mahe_table *tier);
 void check_fold(const struct mahe_table *tier);
 void check_stats(const struct mahe_table *tier);
-void check_dispatch(void);
+void check_outer(const struct mahe_table *tier);
+void check_adamw(const struct mahe_table *tier);
+void check_bf16(const struct mahe_table *tier);
+void check_quantise(const struct mahe_table *tier);
+void check_decode(const struct mahe_table *tier);
+void check_fold_blocks(const struct mahe_table *tier);
+void check_topk(const struct mahe_table *tier);
+void check_segments(const struct mahe_table *tier);
+void check_long(const struct mahe_table *tier);
+void check_huge(const struct mahe_table *tier);
+
+/* What the public functions do before a tier runs; `none` is NULL. */
+void check_tiers(const struct mahe_table *none);
+void check_arguments(const struct mahe_table *none);
 
 #endif

@@ -1,61 +1,51 @@
-/* check_call_x86_64.S: the trampoline. Calls fn(a, b, c) with known values in every register and reports what changed.
+/* check_call_x86_64.S: the trampoline. Calls a kernel with known values in every register and reports what changed.
  *
- *      void check_call(void *fn, void *a, const void *b, uint64_t c, struct call_report *report, T scalar)
- * rdi fn, rsi a, rdx b, rcx c, r8 report, xmm0 scalar (its low 64 bits are handed on as they are).
+ *      void check_call(kernel fn, const struct call *call, struct call_report *report)
+ * rdi fn, rsi call, rdx report. rbp = call until just before it is made; then [rsp + 16] remembers the report.
  */
 #if defined(__x86_64__)
 #include "../src/x86_64/asm.h"
 #include "check_call.h"
 
-#define MAGIC(i) (0x6d616865 + i * 0x01010101)
-#define CANARY 0x5ca1ab1e
-
     .text
 
-    .globl SYMBOL(check_call_float)
-    .globl SYMBOL(check_call_double)
-    TYPE(check_call_float)
-    TYPE(check_call_double)
-    .p2align 5
-SYMBOL(check_call_float):
-SYMBOL(check_call_double):
-    endbr64
+ENTRY(check_call)
     push rbx
     push rbp
     push r12
     push r13
     push r14
     push r15
-    push r8                                 // [rsp + 32] after the next pushes
-    sub rsp, 32
-    mov eax, CANARY                         // two canaries above the return address, at [rsp] and [rsp + 8]
+    sub rsp, 40                             // 16-byte aligned again; 0 and 8: canaries, 16: report, 24: fn
+    mov qword ptr [rsp + 16], rdx
+    mov qword ptr [rsp + 24], rdi
+    mov rbp, rsi
+    mov r8, rdx
+    mov rax, qword ptr [r8 + REPORT_BEFORE + 48]
     mov qword ptr [rsp], rax
+    mov rax, qword ptr [r8 + REPORT_BEFORE + 56]
     mov qword ptr [rsp + 8], rax
-    stmxcsr dword ptr [r8 + REPORT_MXCSR]
-    mov rax, rdi
-    mov rdi, rsi
-    mov rsi, rdx
-    mov rdx, rcx
+    stmxcsr dword ptr [r8 + REPORT_CONTROL]
     cmp qword ptr [r8 + REPORT_WIDE], 0
-    je LOCAL(call_now)
+    je LOCAL(call_narrow)
+
     cmp qword ptr [r8 + REPORT_XINUSE], 0
-    je LOCAL(call_fill)
-    mov r9, rax                             // some CPUs and emulators never clear the bit: then it says nothing
-    mov r10, rdx
-    vzeroupper
+    je LOCAL(call_wide)
+    vzeroupper                              // some CPUs and emulators never clear the bit: then it says nothing
     mov ecx, 1
     xgetbv
     not eax
     shr eax, 2
     and eax, 1
     mov qword ptr [r8 + REPORT_XINUSE], rax
-    mov rax, r9
-    mov rdx, r10
-LOCAL(call_fill):
+LOCAL(call_wide):
     vmovdqu ymm15, ymmword ptr [r8 + REPORT_FILL]
-    vunpcklpd xmm0, xmm0, xmm15
-    vinsertf128 ymm0, ymm0, xmm15, 1
+    vmovdqa ymm0, ymm15
     vmovdqa ymm1, ymm15
+    vmovlps xmm0, xmm0, qword ptr [rbp + CALL_REAL]
+    vmovlps xmm1, xmm1, qword ptr [rbp + CALL_REAL + 8]
+    vinsertf128 ymm0, ymm0, xmm15, 1        // the instruction before cleared the upper half
+    vinsertf128 ymm1, ymm1, xmm15, 1
     vmovdqa ymm2, ymm15
     vmovdqa ymm3, ymm15
     vmovdqa ymm4, ymm15
@@ -69,36 +59,64 @@ LOCAL(call_fill):
     vmovdqa ymm12, ymm15
     vmovdqa ymm13, ymm15
     vmovdqa ymm14, ymm15
-LOCAL(call_now):
-    mov ebx, MAGIC(0)
-    mov ebp, MAGIC(1)
-    mov r12d, MAGIC(2)
-    mov r13d, MAGIC(3)
-    mov r14d, MAGIC(4)
-    mov r15d, MAGIC(5)
-    mov rcx, -1                             // volatile registers hold junk
-    mov r8, -2
-    mov r9, -3
-    mov r10, -4
+    jmp LOCAL(call_integers)
+LOCAL(call_narrow):                         // as above for a CPU without AVX
+    movups xmm15, xmmword ptr [r8 + REPORT_FILL]
+    movaps xmm0, xmm15
+    movaps xmm1, xmm15
+    movlps xmm0, qword ptr [rbp + CALL_REAL]
+    movlps xmm1, qword ptr [rbp + CALL_REAL + 8]
+    movaps xmm2, xmm15
+    movaps xmm3, xmm15
+    movaps xmm4, xmm15
+    movaps xmm5, xmm15
+    movaps xmm6, xmm15
+    movaps xmm7, xmm15
+    movaps xmm8, xmm15
+    movaps xmm9, xmm15
+    movaps xmm10, xmm15
+    movaps xmm11, xmm15
+    movaps xmm12, xmm15
+    movaps xmm13, xmm15
+    movaps xmm14, xmm15
+
+LOCAL(call_integers):
+    mov rbx, qword ptr [r8 + REPORT_BEFORE]
+    mov r12, qword ptr [r8 + REPORT_BEFORE + 16]
+    mov r13, qword ptr [r8 + REPORT_BEFORE + 24]
+    mov r14, qword ptr [r8 + REPORT_BEFORE + 32]
+    mov r15, qword ptr [r8 + REPORT_BEFORE + 40]
+    mov r10, qword ptr [r8 + REPORT_BEFORE + 8]
+    mov rdi, qword ptr [rbp + CALL_WORD]
+    mov rsi, qword ptr [rbp + CALL_WORD + 8]
+    mov rdx, qword ptr [rbp + CALL_WORD + 16]
+    mov rcx, qword ptr [rbp + CALL_WORD + 24]
+    mov r8, qword ptr [rbp + CALL_WORD + 32]
+    mov r9, qword ptr [rbp + CALL_WORD + 40]
+    mov rbp, r10
+    mov r11, qword ptr [rsp + 16]
+    bt dword ptr [r11 + REPORT_FILL], 31    // the carry may be anything, too
+    mov r10, -4                             // volatile registers hold junk
     mov r11, -5
-    call rax
-    mov r8, qword ptr [rsp + 32]
+    mov rax, -6
+    call qword ptr [rsp + 24]
+
+    mov r8, qword ptr [rsp + 16]
     pushfq
     pop qword ptr [r8 + REPORT_FLAGS]
     cld
-    stmxcsr dword ptr [r8 + REPORT_MXCSR + 4]
-    xor r9d, r9d
-#define WATCH(bit, value, expected) \
-    mov eax, expected; xor rax, value; neg rax; sbb eax, eax; and eax, 1 << bit; or r9d, eax
-    WATCH(0, rbx, MAGIC(0))
-    WATCH(1, rbp, MAGIC(1))
-    WATCH(2, r12, MAGIC(2))
-    WATCH(3, r13, MAGIC(3))
-    WATCH(4, r14, MAGIC(4))
-    WATCH(5, r15, MAGIC(5))
-    WATCH(6, qword ptr [rsp], CANARY)
-    WATCH(7, qword ptr [rsp + 8], CANARY)
-    mov qword ptr [r8 + REPORT_DAMAGE], r9
+    stmxcsr dword ptr [r8 + REPORT_CONTROL + 8]
+    mov qword ptr [r8 + REPORT_RESULT], rax
+    mov qword ptr [r8 + REPORT_AFTER], rbx
+    mov qword ptr [r8 + REPORT_AFTER + 8], rbp
+    mov qword ptr [r8 + REPORT_AFTER + 16], r12
+    mov qword ptr [r8 + REPORT_AFTER + 24], r13
+    mov qword ptr [r8 + REPORT_AFTER + 32], r14
+    mov qword ptr [r8 + REPORT_AFTER + 40], r15
+    mov rax, qword ptr [rsp]
+    mov qword ptr [r8 + REPORT_AFTER + 48], rax
+    mov rax, qword ptr [rsp + 8]
+    mov qword ptr [r8 + REPORT_AFTER + 56], rax
     cmp qword ptr [r8 + REPORT_XINUSE], 0
     je LOCAL(call_clean)
     mov ecx, 1
@@ -117,8 +135,7 @@ LOCAL(call_back):
     pop rbp
     pop rbx
     ret
-    SIZE(check_call_float)
-    SIZE(check_call_double)
+END(check_call)
 #endif
 
-#include "../src/x86_64/note.h"
+#include "../src/note.h"

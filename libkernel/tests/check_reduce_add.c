@@ -21,6 +21,11 @@ static float model(const struct subject *subject, float a, float b, float weight
     return subject->subtract ? a - product : a + product;
 }
 
+static void call(const struct subject *subject, float *a, const float *b, float weight, size_t n)
+{
+    call_kernel(subject->fn, &(struct call){{word_of(a), word_of(b), n}, {real_f(weight)}}, subject->tier);
+}
+
 static void compare(const struct subject *subject, const float *got, size_t n, float weight)
 {
     for (size_t i = 0; i < n; i++)
@@ -41,7 +46,7 @@ static void apart(const struct subject *subject, size_t n, float weight, enum ed
         to[i] = before[i] = value();
         expected[i] = model(subject, to[i], from[i], weight);
     }
-    call_float(subject->fn, to, from, weight, n, subject->tier);
+    call(subject, to, from, weight, n);
     compare(subject, to, n, weight);
     arena_verify(&to_arena, to, bytes);
     arena_verify(&from_arena, from, bytes);
@@ -56,7 +61,7 @@ static void alias(const struct subject *subject, size_t n, float weight, enum ed
         both[i] = before[i] = random_finite();
         expected[i] = model(subject, both[i], both[i], weight);
     }
-    call_float(subject->fn, both, both, weight, n, subject->tier);
+    call(subject, both, both, weight, n);
     compare(subject, both, n, weight);
     arena_verify(&to_arena, both, bytes);
 }

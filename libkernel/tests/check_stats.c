@@ -8,6 +8,7 @@
 
 static struct arena x_arena;
 static struct arena out_arena;
+static struct arena state_arena;
 
 static mahe_stats model(const float *x, size_t n)
 {
@@ -51,7 +52,8 @@ static void run(const struct mahe_table *tier, size_t n, enum edge edge, size_t 
         x[i] = value();
     const mahe_stats expected = model(x, n);
     /* Below one block no assembly runs, so what the trampoline leaves in the upper halves would still be there. */
-    call_sized((kernel)tier->stats, x, n, out, n < 16 ? "scalar" : tier->name);
+    const struct call call = {{word_of(x), n, word_of(out)}, {0}};
+    call_kernel((kernel)tier->stats, &call, n < 16 ? "scalar" : tier->name);
     compare(out, &expected);
     arena_verify(&x_arena, x, n * sizeof *x);
     arena_verify(&out_arena, out, sizeof *out);
@@ -68,42 +70,74 @@ static float mixed(void)
     return random_bits() % 8 == 0 ? random_special() : random_uniform();
 }
 
-/* More than 2^31 bytes, all of them the kernel's page of zeros, so that nothing is spent but address space. */
-static void beyond_31_bits(const struct mahe_table *tier)
-{
-    const size_t n = ((size_t)1 << 29) + 1000003;
-    const size_t bytes = n * sizeof(float);
-    float *x = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (x == MAP_FAILED) {
-        printf("-- stats beyond 2^31 bytes: no address space\n");
-        return;
-    }
-    x[0] = 3.0f;
-    x[n - 2] = INFINITY;
-    x[n - 1] = -4.0f;
-    mahe_stats out;
-    tier->stats(x, n, &out);
-    compare(&out, &(mahe_stats){1, 4.0f, 25.0});
-    munmap(x, bytes);
-}
+#if defined(MAHE_X86_64_ASM)
+#define STATS_BLOCKS mahe_stats_blocks_avx2
+#elif defined(MAHE_AARCH64_ASM)
+#define STATS_BLOCKS mahe_stats_blocks_neon
+#endif
 
-#ifdef MAHE_X86_64_ASM
-/* The assembly inside of the tier, without the C around it that could hide a changed register. */
-static void blocks_alone(const struct mahe_table *tier)
+#ifdef STATS_BLOCKS
+/* The assembly inside of the tier, without the C around it that could hide a changed register or do it all again. */
+static void blocks_alone(const struct mahe_table *tier, size_t blocks, enum edge edge)
 {
-    label("stats blocks");
-    struct mahe_stats_state state = {0};
-    const float *x = arena_place(&x_arena, 160 * sizeof *x, AT_END, 0);
-    for (size_t blocks = 0; blocks <= 10; blocks++)
-        call_sized((kernel)mahe_stats_blocks_f32_avx2, x, blocks, &state, tier->name);
+    label("stats of %zu blocks", blocks);
+    const size_t n = 16 * blocks;
+    float *x = arena_place(&x_arena, n * sizeof *x, edge, 0);
+    struct mahe_stats_state *state = arena_place(&state_arena, sizeof *state, edge, 0);
+    for (size_t i = 0; i < n; i++)
+        x[i] = random_finite();
+    memset(state, 0, sizeof *state);
+    for (size_t i = 0; i < 16; i++)
+        state->lane[i] = (double)(random_uniform() * random_uniform());
+    for (size_t i = 0; i < 8; i++)
+        state->absmax[i] = float_bits(fabsf(random_finite()));
+    struct mahe_stats_state expected = *state;
+    for (size_t i = 0; i < n; i++) {
+        expected.lane[i % 16] += (double)x[i] * (double)x[i];
+        if (float_bits(fabsf(x[i])) > expected.absmax[i % 8])
+            expected.absmax[i % 8] = float_bits(fabsf(x[i]));
+    }
+    const struct call call = {{word_of(x), blocks, word_of(state)}, {0}};
+    call_kernel((kernel)STATS_BLOCKS, &call, tier->name);
+    if (memcmp(state->lane, expected.lane, sizeof expected.lane) != 0)
+        fail("a lane is wrong");
+    if (memcmp(state->absmax, expected.absmax, sizeof expected.absmax) != 0)
+        fail("an absmax is wrong");
+    if (state->nonfinite != 0)
+        fail("an entry was counted");
+    arena_verify(&x_arena, x, n * sizeof *x);
+    arena_verify(&state_arena, state, sizeof *state);
 }
 #endif
+
+/* Long enough for assembly to be called more than once: thousands of times on AVX2, twice on NEON. Zeros but for a few
+ * entries, so that the result is known. */
+static void several_pieces(const struct mahe_table *tier)
+{
+    label("stats of a long array");
+    const size_t n = ((size_t)1 << 24) + 10007;
+    const size_t bytes = n * sizeof(float);
+    float *x = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (x == MAP_FAILED)
+        fail("no memory for %zu bytes", bytes);
+    mahe_stats expected = {0, 4.0f, 0.0};
+    for (size_t i = 0; i < n; i += n / 13) {
+        x[i] = i % 2 ? INFINITY : -4.0f;
+        expected.nonfinite += i % 2;
+        expected.sum_squares += i % 2 ? 0.0 : 16.0;
+    }
+    mahe_stats out;
+    tier->stats(x, n, &out);
+    compare(&out, &expected);
+    munmap(x, bytes);
+}
 
 void check_stats(const struct mahe_table *tier)
 {
     if (x_arena.start == NULL) {
         x_arena = arena_new(N_MAX * sizeof(float));
         out_arena = arena_new(sizeof(mahe_stats));
+        state_arena = arena_new(sizeof(struct mahe_stats_state));
     }
     for (const size_t *n = check_lengths(); *n != 0; n++) {
         label("stats n=%zu", *n);
@@ -120,10 +154,10 @@ void check_stats(const struct mahe_table *tier)
             label("stats n=%zu offset %zu", n, shift);
             run(tier, n, AT_START, shift * sizeof(float), mixed);
         }
-#ifdef MAHE_X86_64_ASM
-    if (strcmp(tier->name, "avx2") == 0)
-        blocks_alone(tier);
+#ifdef STATS_BLOCKS
+    for (size_t blocks = 0; blocks <= 20 && strcmp(tier->name, "scalar") != 0; blocks++)
+        for (int edge = AT_START; edge <= AT_END; edge++)
+            blocks_alone(tier, blocks, edge);
 #endif
-    label("stats beyond 2^31 bytes");
-    beyond_31_bits(tier);
+    several_pieces(tier);
 }

@@ -3,7 +3,7 @@
 
 #include "../kernels.h"
 
-void MAHE_CALL mahe_fold_f32_i64_scalar(int64_t *acc, const float *delta, double scale, size_t n)
+void MAHE_CALL mahe_fold_scalar(int64_t *acc, const float *delta, double scale, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const double product = (double)delta[i] * scale;

@@ -35,7 +35,7 @@ void mahe_stats_finish(struct mahe_stats_state *state, mahe_stats *out)
     out->sum_squares = state->lane[0];
 }
 
-void MAHE_CALL mahe_stats_f32_scalar(const float *x, size_t n, mahe_stats *out)
+void MAHE_CALL mahe_stats_scalar(const float *x, size_t n, mahe_stats *out)
 {
     struct mahe_stats_state state = {0};
     mahe_stats_add(&state, x, n);

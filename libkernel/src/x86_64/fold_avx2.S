@@ -13,10 +13,10 @@
 
     .text
 
-/* void mahe_fold_f32_i64_avx2(int64_t *acc, const float *delta, double scale, size_t n)
+/* void mahe_fold_avx2(int64_t *acc, const float *delta, double scale, size_t n)
  *      for (i = 0; i < n; i++) acc[i] = acc[i] + (int64_t)rint((double)delta[i] * scale);
  * rdi acc, rsi delta, xmm0 scale, rdx n. r8, ymm5 = M (as bits and as float64). */
-ENTRY(mahe_fold_f32_i64_avx2)
+ENTRY(mahe_fold_avx2)
     vbroadcastsd ymm0, xmm0
     movabs r8, 0x4338000000000000
     vmovq xmm5, r8
@@ -26,6 +26,9 @@ ENTRY(mahe_fold_f32_i64_avx2)
     jz LOCAL(fold_fours)
     .p2align 5
 LOCAL(fold_block):
+    prefetcht0 byte ptr [rdi + AHEAD]
+    prefetcht0 byte ptr [rdi + AHEAD + 64]
+    prefetcht0 byte ptr [rsi + AHEAD]
     vcvtps2pd ymm1, xmmword ptr [rsi]
     vcvtps2pd ymm2, xmmword ptr [rsi + 16]
     vcvtps2pd ymm3, xmmword ptr [rsi + 32]
@@ -88,7 +91,7 @@ LOCAL(fold_one):
 LOCAL(fold_done):
     vzeroupper
     ret
-END(mahe_fold_f32_i64_avx2)
+END(mahe_fold_avx2)
 #endif
 
-#include "note.h"
+#include "../note.h"

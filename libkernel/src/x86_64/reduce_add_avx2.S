@@ -4,25 +4,29 @@
 
     .text
 
-/* void mahe_sgd_update_f32_avx2(float *params, const float *grad, float lr, size_t n)
+/* void mahe_sgd_update_avx2(float *params, const float *grad, float lr, size_t n)
  *      params[i] = params[i] - lr * grad[i], computed as params[i] + (-lr) * grad[i]: the same bits (see the C).
  * Flips the sign of lr and falls through. */
-ENTRY(mahe_sgd_update_f32_avx2)
+ENTRY(mahe_sgd_update_avx2)
     vpcmpeqd xmm1, xmm1, xmm1
     vpslld xmm1, xmm1, 31
     vxorps xmm0, xmm0, xmm1
-END(mahe_sgd_update_f32_avx2)
+END(mahe_sgd_update_avx2)
 
-/* void mahe_reduce_add_f32_avx2(float *dst, const float *src, float weight, size_t n)
+/* void mahe_reduce_add_avx2(float *dst, const float *src, float weight, size_t n)
  *      for (i = 0; i < n; i++) dst[i] = dst[i] + weight * src[i];
  * rdi dst, rsi src, xmm0 weight, rdx n. All loads of a block come before its stores: dst == src is fine. */
-ENTRY(mahe_reduce_add_f32_avx2)
+ENTRY(mahe_reduce_add_avx2)
     vbroadcastss ymm0, xmm0
     mov rcx, rdx
     shr rcx, 5
     jz LOCAL(reduce_eights)
     .p2align 5
 LOCAL(reduce_block):
+    prefetcht0 byte ptr [rsi + AHEAD]
+    prefetcht0 byte ptr [rsi + AHEAD + 64]
+    prefetcht0 byte ptr [rdi + AHEAD]
+    prefetcht0 byte ptr [rdi + AHEAD + 64]
     vmulps ymm1, ymm0, ymmword ptr [rsi]
     vmulps ymm2, ymm0, ymmword ptr [rsi + 32]
     vmulps ymm3, ymm0, ymmword ptr [rsi + 64]
@@ -66,7 +70,7 @@ LOCAL(reduce_one):
 LOCAL(reduce_done):
     vzeroupper
     ret
-END(mahe_reduce_add_f32_avx2)
+END(mahe_reduce_add_avx2)
 #endif
 
-#include "note.h"
+#include "../note.h"

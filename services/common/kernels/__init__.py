@@ -1,5 +1,54 @@
-"""The numeric kernels of libkernel for Python. Nothing is loaded before the first call."""
+"""The numeric kernels of libkernel as typed functions on NumPy arrays. Nothing is loaded before the first call.
 
-from services.common.kernels.ops import Stats, fold, kernel_impl, reduce_add, sgd_update, stats
+Each checks dtype, shape, layout, writability and overlap, then makes one call into C, which releases the GIL.
+`libkernel/include/mahe_kernel.h` says what is computed to the last bit. Arrays are C-contiguous, native-endian, of any
+shape; they stay the caller's. With `threads` a large call is cut over several (`threads.py`): the bits stay the same.
+Not an array library: what NumPy does well is left to NumPy.
+"""
 
-__all__ = ["Stats", "fold", "kernel_impl", "reduce_add", "sgd_update", "stats"]
+from services.common.kernels.bf16 import bf16_from_f32, f32_from_bf16
+from services.common.kernels.blocks import (
+    dequantise_add_q4,
+    dequantise_add_q8,
+    dequantise_q4,
+    dequantise_q8,
+    fold_q4,
+    fold_q8,
+    q4_codes_size,
+    quantise_q4,
+    quantise_q8,
+    scales_size,
+)
+from services.common.kernels.library import kernel_impl
+from services.common.kernels.optimizers import AdamWStep, adamw, momentum, nesterov
+from services.common.kernels.sparse import topk
+from services.common.kernels.threads import Threads
+from services.common.kernels.vectors import Stats, axpy_segments, fold, reduce_add, sgd_update, stats
+
+__all__ = [
+    "AdamWStep",
+    "Stats",
+    "Threads",
+    "adamw",
+    "axpy_segments",
+    "bf16_from_f32",
+    "dequantise_add_q4",
+    "dequantise_add_q8",
+    "dequantise_q4",
+    "dequantise_q8",
+    "f32_from_bf16",
+    "fold",
+    "fold_q4",
+    "fold_q8",
+    "kernel_impl",
+    "momentum",
+    "nesterov",
+    "q4_codes_size",
+    "quantise_q4",
+    "quantise_q8",
+    "reduce_add",
+    "scales_size",
+    "sgd_update",
+    "stats",
+    "topk",
+]

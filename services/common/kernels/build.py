@@ -20,11 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from services.common.errors import KernelError
-from services.common.kernels.paths import HEADER_NAME, LIB_FOLDER, LIBRARY_NAME, SOURCE_FOLDER
+from services.common.kernels.paths import HEADER_NAME, LIB_FOLDER, LIBRARY_NAME, SOURCE_FOLDER, STAMP_NAME
 
-STAMP_NAME = "built-from.txt"
-
-FLAGS = ("-std=c11", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fvisibility=hidden")
+FLAGS = ("-std=c11", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-math-errno", "-fvisibility=hidden")
 OPTIONAL_FLAGS = ("-fno-tree-vectorize", "-fno-tree-slp-vectorize")  # so that "scalar" really is scalar
 COMPILE_TIMEOUT_S = 600  # zig builds its own C library on first use
 
@@ -83,18 +81,31 @@ def supported_flags(compiler: Compiler) -> list[str]:
         return []
 
 
+def describe_compiler(compiler: Compiler) -> str:
+    """The first line of what it says of its version, with its name if that is not in it; the name alone if nothing."""
+    try:
+        line = _run([*compiler.command, "--version"]).stdout.partition("\n")[0].strip()
+    except (OSError, subprocess.TimeoutExpired):
+        line = ""
+    return line if line.startswith(compiler.name) else f"{compiler.name}: {line}".rstrip(": ")
+
+
 def run_compiler(command: Sequence[str], *, check: bool = True) -> str:
     """Runs a command; returns "" if it went well, else what it said (raised as KernelError when `check`)."""
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=COMPILE_TIMEOUT_S, check=False
-        )
+        done = _run(command)
         said = "" if done.returncode == 0 else (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
     except (OSError, subprocess.TimeoutExpired) as error:
         said = str(error)
     if said and check:
         raise KernelError(said)
     return said
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, capture_output=True, text=True, errors="replace", timeout=COMPILE_TIMEOUT_S, check=False
+    )
 
 
 def build(
@@ -137,7 +148,7 @@ def _build_with(compiler: Compiler, root: Path, folder: Path, stamp: str, *, asm
         header = Path(scratch) / HEADER_NAME
         shutil.copyfile(root / "include" / HEADER_NAME, header)
         stamped = Path(scratch) / STAMP_NAME
-        stamped.write_text(stamp + "\n", encoding="ascii")
+        stamped.write_text(f"{stamp}\n{describe_compiler(compiler)}\n", encoding="utf-8")
         try:
             for path in (library, header, stamped):
                 path.replace(folder / path.name)
@@ -148,7 +159,7 @@ def _build_with(compiler: Compiler, root: Path, folder: Path, stamp: str, *, asm
 def _up_to_date(folder: Path, stamp: str) -> bool:
     written = folder / STAMP_NAME
     complete = all((folder / name).is_file() for name in (LIBRARY_NAME, HEADER_NAME, STAMP_NAME))
-    return complete and written.read_text(encoding="ascii").strip() == stamp
+    return complete and written.read_text(encoding="utf-8").splitlines()[:1] == [stamp]
 
 
 def _stamp(compiler: Compiler, root: Path, *, asm: bool) -> str:

@@ -1,4 +1,4 @@
-"""Opens libkernel: cffi in ABI mode, from the marked block of its own header. Not for callers: use `ops`.
+"""Opens libkernel: cffi in ABI mode, from the marked block of its own header. Not for callers: use the package itself.
 
 A library that is missing, of another ABI or of another layout is a `KernelError` that names the next step. There is no
 second implementation to fall back to, so nobody trains slowly without knowing.
@@ -11,18 +11,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from cffi import FFI
 
-from services.common.errors import KernelError
-from services.common.kernels.paths import HEADER_NAME, LIB_FOLDER, LIBRARY_NAME, SOURCE_FOLDER
+from services.common.errors import KernelError, quoted
+from services.common.kernels.paths import HEADER_NAME, LIB_FOLDER, LIBRARY_NAME, SOURCE_FOLDER, STAMP_NAME
 
-ABI_VERSION = 1  # what this Python was written for; C and Python change together
-TIERS = ("scalar", "avx2", "auto")
+ABI_VERSION = 2  # what this Python was written for; C and Python change together
+TIERS = ("scalar", "avx2", "neon", "auto")
 TIER_VARIABLE = "MAHE_KERNEL"
 
 OK = 0
+OVERLAP = 3
 _UNSUPPORTED = 5
 _BLOCK = re.compile(r"/\* >>> cffi \*/\n(.*?)/\* <<< cffi \*/", re.DOTALL)
+_STRUCTS = ("mahe_stats", "mahe_segment", "mahe_adamw")
+_C_TYPES: dict[np.dtype[Any], str] = {
+    np.dtype(np.float32): "float[]",
+    np.dtype(np.int64): "int64_t[]",
+    np.dtype(np.uint32): "uint32_t[]",
+    np.dtype(np.uint16): "uint16_t[]",
+    np.dtype(np.uint8): "uint8_t[]",
+    np.dtype(np.int8): "int8_t[]",
+}
 
 
 @dataclass(frozen=True)
@@ -32,6 +44,28 @@ class Library:
     ffi: Any  # cffi.FFI; its stubs know neither NumPy arrays nor the fields of a struct
     lib: Any
     path: Path
+    types: dict[np.dtype[Any], Any]  # the C type of an array of each dtype
+
+    def pointer(self, array: npt.NDArray[Any]) -> Any:
+        """The array's memory as C sees it; it keeps the array alive, so it must live until the call has returned."""
+        return self.ffi.from_buffer(self.types[array.dtype], array)
+
+    def tier(self) -> str:
+        """The tier in use."""
+        return self._text(self.lib.mahe_kernel_impl())
+
+    def features(self) -> str:
+        """What CPU and operating system offer of what the tiers ask for: names with a space between."""
+        return self._text(self.lib.mahe_cpu_features())
+
+    def compiler(self) -> str:
+        """Who built it, as `build` noted it beside the library; "" where it did not."""
+        note = self.path.with_name(STAMP_NAME)
+        return "".join(note.read_text(encoding="utf-8").splitlines()[1:2]) if note.is_file() else ""
+
+    def _text(self, pointer: Any) -> str:
+        raw: bytes = self.ffi.string(pointer)
+        return raw.decode("ascii")
 
 
 @functools.cache
@@ -40,8 +74,13 @@ def library() -> Library:
     return open_library(LIB_FOLDER, tier=os.environ.get(TIER_VARIABLE, "").strip() or "auto")
 
 
+def kernel_impl() -> str:
+    """The tier in use, "scalar", "avx2" or "neon", for logs and the status page."""
+    return library().tier()
+
+
 def open_library(folder: Path, *, tier: str = "auto") -> Library:
-    """Opens the library in `folder` (an absolute path), checks ABI version and struct size, and sets the tier.
+    """Opens the library in `folder` (an absolute path), checks ABI version and struct sizes, and sets the tier.
 
     The tier holds for the whole process, because the operating system loads a library once.
     """
@@ -55,20 +94,28 @@ def open_library(folder: Path, *, tier: str = "auto") -> Library:
     except OSError as error:
         raise KernelError(f"the kernel library cannot be loaded: {error}: run `make kernels`") from error
     _check_abi(ffi, lib, path)
-    opened = Library(ffi, lib, path)
+    opened = Library(ffi, lib, path, {dtype: ffi.typeof(name) for dtype, name in _C_TYPES.items()})
     set_tier(opened, tier)
     return opened
 
 
 def set_tier(opened: Library, tier: str) -> None:
-    """Makes the library use `tier` ("scalar", "avx2" or "auto") from now on, in the whole process."""
+    """Makes the library use `tier` ("scalar", "avx2", "neon" or "auto") from now on, in the whole process."""
     if tier not in TIERS:
-        raise KernelError(f"{TIER_VARIABLE} is {tier!r}; allowed: {', '.join(TIERS)}")
+        raise KernelError(f"{TIER_VARIABLE} is {quoted(tier)}; allowed: {', '.join(TIERS)}; set it to auto")
     status = opened.lib.mahe_kernel_set_impl(tier.encode("ascii"))
     if status == _UNSUPPORTED:
         raise KernelError(f"{TIER_VARIABLE} is {tier!r}, which this CPU or this build lacks; use auto or scalar")
     if status != OK:
         raise KernelError(f"the kernel library refused the tier {tier!r} (status {status}): run `make kernels`")
+
+
+def usable_tiers(opened: Library) -> list[str]:
+    """The tiers that this CPU and this build can run, the slowest first. Leaves the tier in use as it is."""
+    before = opened.tier()
+    usable = [tier for tier in TIERS[:-1] if opened.lib.mahe_kernel_set_impl(tier.encode("ascii")) == OK]
+    set_tier(opened, before)
+    return usable
 
 
 def _declarations(folder: Path) -> str:
@@ -96,8 +143,7 @@ def _check_abi(ffi: FFI, lib: Any, path: Path) -> None:
     missing = [name for name in dir(lib) if not hasattr(lib, name)]
     if missing:
         raise KernelError(f"{path} lacks {', '.join(missing)}: run `make kernels`")
-    if lib.mahe_sizeof_stats() != ffi.sizeof("mahe_stats"):
-        raise KernelError(
-            f"{path}: mahe_stats has {lib.mahe_sizeof_stats()} bytes, its header says {ffi.sizeof('mahe_stats')}: "
-            "run `make kernels`"
-        )
+    for struct in _STRUCTS:
+        size, in_header = getattr(lib, struct.replace("mahe_", "mahe_sizeof_"))(), ffi.sizeof(struct)
+        if size != in_header:
+            raise KernelError(f"{path}: {struct} has {size} bytes, its header says {in_header}: run `make kernels`")

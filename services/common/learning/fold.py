@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from services.common.kernels import fold
+from services.common.kernels import Threads, fold
 from services.common.learning.parameters import Floats
 
 UNITS_PER_BOUND = 2.0**50
@@ -23,11 +23,15 @@ SUM_AT_ONCE = 1 << 16
 
 
 class Accumulator:
-    """The running sum for vectors of `n` entries with |entry| * clip <= `bound`, a power of two."""
+    """The running sum for vectors of `n` entries with |entry| * clip <= `bound`, a power of two.
 
-    def __init__(self, n: int, bound: float) -> None:
+    A delta of some MiB is folded on several `threads` if they are given; the bits stay the same.
+    """
+
+    def __init__(self, n: int, bound: float, threads: Threads | None = None) -> None:
         assert bound > 0 and math.frexp(bound)[0] == 0.5, f"bound is {bound}; a power of two is needed"
         self._bound = float(bound)
+        self._threads = threads
         self._sums: npt.NDArray[np.int64] = np.zeros(n, dtype=np.int64)
         self._weight = Fraction(0)
 
@@ -56,7 +60,7 @@ class Accumulator:
         assert 0 <= clip <= 1, f"clip is {clip}; 0 to 1 is needed"
         total = self._weight + Fraction(weight)
         assert weight >= 0 and total <= 1 + WEIGHT_SLACK, f"weight {weight} makes {float(total)}; at most 1 in a round"
-        fold(self._sums, delta, weight * clip * UNITS_PER_BOUND / self._bound)
+        fold(self._sums, delta, weight * clip * UNITS_PER_BOUND / self._bound, threads=self._threads)
         self._weight = total
 
     def mean(self, weight_accepted: float) -> Floats:

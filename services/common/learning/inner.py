@@ -1,14 +1,14 @@
 """Inner optimizers: one mini-batch step on the local parameters, in place. Data: `{"name": "sgd", "lr": 0.1}`.
 
-Not for the step the master takes once per round: that is `outer.py`. All three end in the kernel `sgd_update`
-(params <- params - lr * direction), so they differ only in the direction.
+Not for the step the master takes once per round: that is `outer.py`. All of it on one thread: a worker has been given
+its cores already.
 """
 
 from typing import Protocol
 
 import numpy as np
 
-from services.common.kernels import sgd_update
+from services.common.kernels import AdamWStep, adamw, sgd_update
 from services.common.learning.optimizer_state import GivenState, State, load_state
 from services.common.learning.parameters import Floats
 from services.common.learning.specification import Specification, check_fields, choice, real
@@ -85,7 +85,7 @@ class Momentum:
 
     @np.errstate(over="ignore", invalid="ignore")  # a diverging run is seen in its loss, not in warnings
     def step(self, params: Floats, grad: Floats) -> None:
-        """One step in place."""
+        """One step in place. Not the kernel `momentum`: it writes the update, too, for `sgd_update` to read again."""
         self._velocity *= self._momentum
         self._velocity += grad
         sgd_update(params, self._velocity, self._lr)
@@ -108,32 +108,17 @@ class AdamW:
     """
 
     def __init__(self, lr: float, beta1: float, beta2: float, eps: float, weight_decay: float, n: int) -> None:
-        self._lr = lr
-        self._beta1, self._beta2 = beta1, beta2
-        self._eps = np.float32(eps)
-        self._weight_decay = np.float32(weight_decay)
+        self._lr, self._beta1, self._beta2, self._eps, self._weight_decay = lr, beta1, beta2, eps, weight_decay
         self._steps = np.zeros(1, dtype=np.int64)
         self._first = np.zeros(n, dtype=np.float32)
         self._second = np.zeros(n, dtype=np.float32)
-        self._work = np.empty(n, dtype=np.float32)
-        self._direction = np.empty(n, dtype=np.float32)
 
-    @np.errstate(over="ignore", invalid="ignore")
     def step(self, params: Floats, grad: Floats) -> None:
         """One step in place."""
         self._steps += 1
         t = int(self._steps[0])
-        _average_in_place(self._first, grad, self._beta1, self._work)
-        np.multiply(grad, grad, out=self._direction)
-        _average_in_place(self._second, self._direction, self._beta2, self._work)
-        np.multiply(self._second, np.float32(1 / (1 - self._beta2**t)), out=self._work)
-        np.sqrt(self._work, out=self._work)
-        self._work += self._eps
-        np.multiply(self._first, np.float32(1 / (1 - self._beta1**t)), out=self._direction)
-        self._direction /= self._work
-        np.multiply(params, self._weight_decay, out=self._work)
-        self._direction += self._work
-        sgd_update(params, self._direction, self._lr)
+        numbers = AdamWStep(self._lr, self._beta1, self._beta2, self._eps, self._weight_decay, t)
+        adamw(params, self._first, self._second, grad, numbers)
 
     def state(self) -> State:
         """`steps` int64[1], `first` and `second` moments float32[n]."""
@@ -142,10 +127,3 @@ class AdamW:
     def load(self, state: GivenState) -> None:
         """Takes over copies of `steps`, `first` and `second`."""
         load_state({"steps": self._steps, "first": self._first, "second": self._second}, state)
-
-
-def _average_in_place(average: Floats, value: Floats, rate: float, work: Floats) -> None:
-    """average <- rate * average + (1 - rate) * value."""
-    average *= np.float32(rate)
-    np.multiply(value, np.float32(1 - rate), out=work)
-    average += work

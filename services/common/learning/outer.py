@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from services.common.kernels import sgd_update
+from services.common.kernels import Threads, sgd_update
 from services.common.learning.optimizer_state import GivenState, State, load_state
 from services.common.learning.parameters import Floats
 from services.common.learning.specification import Specification, check_fields, choice, real
@@ -36,16 +36,19 @@ class OuterOptimizer(Protocol):
         """Takes over a copy of what `state()` gave; SettingsError when it does not fit."""
 
 
-def build_outer(spec: Specification) -> OuterOptimizer:
-    """The outer optimizer of `spec`, with fresh state; SettingsError names a bad field."""
+def build_outer(spec: Specification, threads: Threads | None = None) -> OuterOptimizer:
+    """The outer optimizer of `spec`, with fresh state; SettingsError names a bad field.
+
+    With `threads`, those of the master, its steps over some MiB go over several; the bits stay the same.
+    """
     choice("outer optimizer", spec, "name", ("fedavg",))
     check_fields("fedavg", spec, ("name", "lr"))
-    return FedAvg(real("fedavg lr", spec.get("lr", OUTER_LR_DEFAULT), OUTER_LR_MIN, OUTER_LR_MAX))
+    return FedAvg(real("fedavg lr", spec.get("lr", OUTER_LR_DEFAULT), OUTER_LR_MIN, OUTER_LR_MAX), threads)
 
 
-def apply_update(params: Floats, update: Floats) -> None:
+def apply_update(params: Floats, update: Floats, threads: Threads | None = None) -> None:
     """params <- params - update, in place: the only way any replica goes from one version to the next."""
-    sgd_update(params, update, 1.0)
+    sgd_update(params, update, 1.0, threads=threads)
 
 
 class FedAvg:
@@ -54,8 +57,9 @@ class FedAvg:
     With lr = 1, theta - sum w_i (theta - theta_i) = sum w_i theta_i: the weighted mean of the workers' parameters.
     """
 
-    def __init__(self, lr: float) -> None:
+    def __init__(self, lr: float, threads: Threads | None = None) -> None:
         self._lr = np.float32(lr)
+        self._threads = threads
 
     def update(self, mean_delta: Floats) -> Floats:
         """lr * mean_delta, a new float32[n]."""
@@ -63,7 +67,7 @@ class FedAvg:
 
     def step(self, params: Floats, mean_delta: Floats) -> None:
         """params <- params - lr * mean_delta, in place."""
-        apply_update(params, self.update(mean_delta))
+        apply_update(params, self.update(mean_delta), self._threads)
 
     def state(self) -> State:
         """Empty."""

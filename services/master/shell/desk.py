@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from services.common.errors import CheckpointError, MaheError
 from services.common.host.failpoints import failpoint
-from services.common.kernels import stats
+from services.common.kernels import Threads, stats
 from services.common.learning import (
     Accumulator,
     OuterOptimizer,
@@ -108,7 +108,7 @@ class Versions(Protocol):
 
 
 class Desk:
-    """Belongs to one thread. `pinned`: versions that must stay for the evaluator."""
+    """Belongs to one thread. `pinned`: versions that must stay for the evaluator; `threads`: for what is large."""
 
     def __init__(
         self,
@@ -117,16 +117,19 @@ class Desk:
         post: Callable[[Event], None],
         publish: Callable[[Snapshot], None],
         pinned: Callable[[], set[int]],
+        threads: Threads | None = None,
     ) -> None:
         self._rows, self._vault = rows, vault
-        self._post, self._publish, self._pinned = post, publish, pinned
+        self._post, self._publish, self._pinned, self._threads = post, publish, pinned, threads
         self._run, self._restored = "", 0  # the run in work, or that should be; how often it was resumed
         self._current: _Current | None = None
         self._staged: dict[tuple[str, str], Floats] = {}  # checked deltas by lease and digest, until folded or dropped
 
     def close(self) -> None:
-        """Close the store."""
+        """Close the store, end the threads."""
         self._rows.close()
+        if self._threads is not None:
+            self._threads.close()
 
     def run_job(self, job: "Job") -> None:
         """An operating error fails the run with its sentence; anything else is a bug and ends the master loudly."""
@@ -142,7 +145,7 @@ class Desk:
             data = describe(command.spec.dataset)
             dataset = load(data)
             model = build_model(command.spec.model, dataset.x_train.shape[1], dataset.classes)
-            outer = build_outer(command.spec.outer)
+            outer = build_outer(command.spec.outer, self._threads)
             parameters = model.initial_parameters(command.spec.seed)
             self._staged.clear()
             self._current = _Current(command.run, parameters, outer)
@@ -158,7 +161,7 @@ class Desk:
     def restore(self, spec: RunSpec, checkpoint: Checkpoint, best: int | None) -> None:
         """Take up a run from its checkpoint."""
         run = self._run = checkpoint.meta["run"]
-        outer = build_outer(spec.outer)
+        outer = build_outer(spec.outer, self._threads)
         outer.load(checkpoint.outer)
         self._current = _Current(run, checkpoint.parameters, outer, best=best)
         self._publish_version(checkpoint.meta["version"], checkpoint.meta["digest"])
@@ -188,7 +191,7 @@ class Desk:
         current = self._run_of(command.ref.run)
         accumulator = current.accumulators.get(command.ref.round)
         if accumulator is None:
-            accumulator = Accumulator(len(delta), command.bound)
+            accumulator = Accumulator(len(delta), command.bound, self._threads)
             current.accumulators[command.ref.round] = accumulator
         accumulator.fold(delta, command.weight, command.clip)
 
@@ -198,7 +201,7 @@ class Desk:
         mean = current.accumulators.pop(command.round).mean(command.weight)
         parameters = current.parameters.copy()
         current.outer.step(parameters, mean)
-        if not np.isfinite(parameters).all():
+        if stats(parameters).nonfinite:
             raise CheckpointError(
                 f"round {command.round} would make parameters that are not finite; lower the learning rate"
             )

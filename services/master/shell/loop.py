@@ -11,7 +11,8 @@ from pathlib import Path
 import zmq
 
 from services.common.host.logs import Log
-from services.common.kernels import kernel_impl
+from services.common.host.machine import threads_usable
+from services.common.kernels import Threads, kernel_impl
 from services.common.protocol.limits import APP_VERSION, CHUNK_BYTES
 from services.common.protocol.messages import Drain
 from services.master.core.coordinator import Coordinator
@@ -114,7 +115,9 @@ class Master:
         complete = lambda *delta: self._reactor.complete(*delta)  # noqa: E731, PLW0108 - made below
         uploads = Uploads(self._term, self._workers.send, complete)
         downloads = Downloads(self._term, CHUNK_BYTES, self._workers.send, self._coordinator.state.task_of)
-        self._aggregation = Aggregation(lambda: Desk(Store(folder), vault, put, put, evaluation.pinned), put)
+        self._aggregation = Aggregation(
+            lambda: Desk(Store(folder), vault, put, put, evaluation.pinned, Threads(threads_usable())), put
+        )
         effects = Effects(
             workers=self._workers,
             control=self._control,

@@ -46,7 +46,7 @@ def test_the_image_of(service: str, capsys: pytest.CaptureFixture[str]) -> None:
     answer = docker("run", "--rm", "--read-only", "--entrypoint", "mahe", f"mahe-{service}:{__version__}", "--version")
     assert answer.stdout.strip() == f"mahe {__version__}"
     kernels = docker("run", "--rm", "--read-only", f"mahe-{service}:{__version__}", "kernels")
-    assert kernels.stdout.split()[-1] in {"avx2", "scalar"}
+    assert "[KERNELS] self-test: " in kernels.stdout
 
 
 @pytest.mark.parametrize("file", ["compose.yaml", "deploy/compose.worker.yaml"])

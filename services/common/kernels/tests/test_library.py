@@ -10,8 +10,8 @@ import pytest
 
 from services.common.errors import KernelError
 from services.common.kernels import build
-from services.common.kernels.library import open_library
-from services.common.kernels.paths import HEADER_NAME, LIB_FOLDER, LIBRARY_NAME, SOURCE_FOLDER
+from services.common.kernels.library import ABI_VERSION, library, open_library, set_tier, usable_tiers
+from services.common.kernels.paths import HEADER_NAME, LIB_FOLDER, LIBRARY_NAME, SOURCE_FOLDER, STAMP_NAME
 
 ROOT = SOURCE_FOLDER.parent
 
@@ -60,14 +60,16 @@ def test_a_header_without_the_block(tmp_path: Path) -> None:
 
 def test_the_header_of_the_checkout_serves_too(tmp_path: Path) -> None:
     shutil.copy(LIB_FOLDER / LIBRARY_NAME, tmp_path)
-    assert open_library(tmp_path).lib.mahe_abi_version() == 1
+    opened = open_library(tmp_path)
+    assert opened.lib.mahe_abi_version() == ABI_VERSION
+    assert opened.compiler() == ""
 
 
 @pytest.mark.timeout(300)
 def test_another_abi_is_refused(tmp_path: Path) -> None:
-    root = edited_sources(tmp_path, "#define MAHE_ABI_VERSION 1", "#define MAHE_ABI_VERSION 7")
+    root = edited_sources(tmp_path, f"#define MAHE_ABI_VERSION {ABI_VERSION}", "#define MAHE_ABI_VERSION 7")
     build.build(build.find_compilers(), root=root, folder=tmp_path / "lib")
-    with pytest.raises(KernelError, match=r"ABI version 7 .*needs 1: run `make kernels`"):
+    with pytest.raises(KernelError, match=rf"ABI version 7 .*needs {ABI_VERSION}: run `make kernels`"):
         open_library(tmp_path / "lib")
 
 
@@ -75,6 +77,8 @@ def test_another_abi_is_refused(tmp_path: Path) -> None:
     ("old", "new", "sentence"),
     [
         ("float absmax; ", "double absmax[2]; ", "mahe_stats has 24 bytes, its header says 32"),
+        ("    const float *src;\n    uint64_t n;", "    uint64_t n;", "mahe_segment has 24 bytes, its header says 16"),
+        ("    float eps;\n", "    double eps;\n", "mahe_adamw has 36 bytes, its header says 48"),
         ("MAHE_API int32_t mahe_abi_version", "MAHE_API int32_t mahe_other(void); int32_t mahe_abi_version", "lacks"),
         ("int32_t mahe_abi_version", "int32_t mahe_no_version", "is not a MAHE kernel library"),
     ],
@@ -88,23 +92,34 @@ def test_a_header_that_does_not_fit(tmp_path: Path, old: str, new: str, sentence
 
 
 def test_an_unknown_tier(tmp_path: Path) -> None:
-    with pytest.raises(KernelError, match="MAHE_KERNEL is 'sse'; allowed: scalar, avx2, auto"):
+    with pytest.raises(KernelError, match="MAHE_KERNEL is 'sse'; allowed: scalar, avx2, neon, auto; set it to auto"):
         open_library(LIB_FOLDER, tier="sse")
 
 
 def test_a_tier_this_build_lacks(tmp_path: Path) -> None:
     build.build(build.find_compilers(), folder=tmp_path, asm=False)
     opened = open_library(tmp_path)
-    assert opened.ffi.string(opened.lib.mahe_kernel_impl()) == b"scalar"
-    with pytest.raises(KernelError, match="MAHE_KERNEL is 'avx2', which this CPU or this build lacks"):
-        open_library(tmp_path, tier="avx2")
+    assert (opened.tier(), opened.features(), usable_tiers(opened)) == ("scalar", "", ["scalar"])
+    for tier in ("avx2", "neon"):
+        with pytest.raises(KernelError, match=f"'{tier}', which this CPU or this build lacks; use auto"):
+            open_library(tmp_path, tier=tier)
+    assert opened.tier() == "scalar"
+
+
+def test_asking_which_tiers_can_run_changes_none() -> None:
+    before = library().tier()
+    for tier in usable_tiers(library()):
+        set_tier(library(), tier)
+        assert usable_tiers(library())[0] == "scalar"
+        assert library().tier() == tier
+    set_tier(library(), before)
 
 
 def test_the_variable_sets_the_tier() -> None:
     show = "from services.common.kernels import kernel_impl; print(kernel_impl())"
     assert run_python(show, MAHE_KERNEL="scalar").stdout.strip() == "scalar"
     assert run_python(show, MAHE_KERNEL="").stdout.strip() == run_python(show, MAHE_KERNEL="auto").stdout.strip()
-    assert "allowed: scalar, avx2, auto" in run_python(show, MAHE_KERNEL="fast").stderr
+    assert "allowed: scalar, avx2, neon, auto" in run_python(show, MAHE_KERNEL="fast").stderr
 
 
 def test_importing_loads_nothing_and_loading_happens_once() -> None:
@@ -122,7 +137,8 @@ def test_importing_loads_nothing_and_loading_happens_once() -> None:
 def test_a_second_build_has_nothing_to_do(tmp_path: Path) -> None:
     compilers = build.find_compilers()
     assert build.build(compilers, folder=tmp_path).startswith("kernels: built ")
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["built-from.txt", LIBRARY_NAME, HEADER_NAME])
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([STAMP_NAME, LIBRARY_NAME, HEADER_NAME])
+    assert compilers[0].name in open_library(tmp_path).compiler()
     assert "is up to date" in build.build(compilers, folder=tmp_path)
     assert "is up to date" not in build.build(compilers, folder=tmp_path, asm=False)
     assert "is up to date" not in build.build(compilers, folder=tmp_path, asm=False, force=True)

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from services.common.kernels import Threads
 from services.common.learning.fold import UNITS_PER_BOUND, Accumulator
 
 N, DELTAS, BOUND = 257, 1000, 2.0**10
@@ -30,6 +31,17 @@ def test_two_orders_of_a_thousand_deltas_give_equal_bits() -> None:
         totals.append(accumulator.folded_weight)
         means.append(accumulator.mean(accumulator.folded_weight))
     assert totals[0] == totals[1]
+    assert np.array_equal(means[0].view(np.uint32), means[1].view(np.uint32))
+
+
+def test_a_large_delta_on_three_threads_gives_equal_bits() -> None:
+    delta = np.random.default_rng(6).normal(size=3 * 2**20 + 7).astype(np.float32)
+    threads, means = Threads(3), []
+    for given in (None, threads):
+        accumulator = Accumulator(len(delta), BOUND, given)
+        accumulator.fold(delta, 0.7, 0.9)
+        means.append(accumulator.mean(0.7))
+    threads.close()
     assert np.array_equal(means[0].view(np.uint32), means[1].view(np.uint32))
 
 

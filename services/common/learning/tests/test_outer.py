@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from services.common.errors import SettingsError
+from services.common.kernels import Threads
 from services.common.learning.outer import apply_update, build_outer
 
 
@@ -32,6 +33,15 @@ def test_a_replica_that_takes_the_update_away_has_the_same_bits(lr: float) -> No
     apply_update(replica, build_outer({"name": "fedavg", "lr": lr}).update(delta))
     assert np.array_equal(params, replica)
     np.testing.assert_allclose(params, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_a_large_step_on_three_threads_gives_equal_bits() -> None:
+    (params, delta), threads = drawn(2**20 + 7), Threads(3)
+    replica = params.copy()
+    build_outer({"name": "fedavg", "lr": 0.7}, threads).step(params, delta)
+    build_outer({"name": "fedavg", "lr": 0.7}).step(replica, delta)
+    threads.close()
+    assert np.array_equal(params.view(np.uint32), replica.view(np.uint32))
 
 
 def test_fedavg_has_no_state() -> None:
