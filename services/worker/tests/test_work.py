@@ -292,7 +292,7 @@ def test_a_trainer_that_dies_three_times_in_a_row_pauses_the_worker() -> None:
     beat = next(one for one in worker.wait(2_000, keep=True) if isinstance(one, c.Send))
     assert isinstance(beat.message, messages.Heartbeat)
     assert (beat.message.agent, beat.message.owner) == ("paused", "gone, 3 times in a row")
-    assert not has(worker.wait(290_000, keep=True), c.StartTrainer)
+    assert not has(worker.wait(50_000, keep=True), c.StartTrainer)
     assert has(worker.wait(10_000, keep=True), c.StartTrainer)
     worker(e.TrainerReady(50.0))
     assert has(worker(task(ref(8))), c.Train)
