@@ -24,7 +24,7 @@ from services.master.core.state import (
     Worker,
 )
 
-REJOIN_MS = 6_000  # after a restart workers have so long to say which units they hold
+REJOIN_MS = 3_000  # after a restart workers have so long to say which units they hold: they reconnect within 2 s
 
 
 def round_table(run: Run, round_: Round) -> dict[str, Any]:
