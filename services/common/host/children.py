@@ -45,6 +45,7 @@ class Child:
         self._name = module.rpartition(".")[2]
         self._on_line = on_line
         self._log = log or Log("child")
+        self._given_up = False
         self._reader = threading.Thread(target=self._read, name=f"{module}-reader", daemon=True)
         self._reader.start()
 
@@ -75,6 +76,7 @@ class Child:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(STOP_WAIT_S)
         self._reader.join(STOP_WAIT_S)
+        self._given_up = True
 
     def kill(self) -> None:
         """End the child at once; the exit line still comes."""
@@ -85,12 +87,17 @@ class Child:
         with self._process.stdout as output:
             for line in _lines(output):
                 self._take(line)
-        self._on_line({"t": "exit", "code": self._process.wait()})
+        self._say({"t": "exit", "code": self._process.wait()})
+
+    def _say(self, message: dict[str, Any]) -> None:
+        """What comes after `stop` is of a child that nobody has any more."""
+        if not self._given_up:
+            self._on_line(message)
 
     def _take(self, line: bytes) -> None:
         message = _message(line)
         if message is not None:
-            self._on_line(message)
+            self._say(message)
         elif chatter := line.decode(errors="replace").strip():
             self._log("CHILD", f"{self._name} says: {chatter[:CHATTER_MAX]}")
 

@@ -38,14 +38,20 @@ def make_folders(folder: Path, mode: int = 0o777) -> None:
     """
     missing = [one for one in (folder, *folder.parents) if not one.is_dir()]
     for one in reversed(missing):
-        one.mkdir(exist_ok=True, mode=mode if one == folder else 0o777)
+        try:
+            one.mkdir(mode=mode if one == folder else 0o777)
+        except FileExistsError:  # another process was quicker; it may not have synced the name yet
+            made = False
+        else:
+            made = True
         try:
             sync_folder(one.parent)
         except PermissionError:
             pass  # a folder may let us make names in it and not open it
         except OSError:
-            with contextlib.suppress(OSError):
-                one.rmdir()
+            if made:
+                with contextlib.suppress(OSError):
+                    one.rmdir()
             raise
 
 

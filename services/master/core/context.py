@@ -75,6 +75,11 @@ class Context:
         )
         self.send(lease.worker, task)
 
+    def busy(self, worker: Worker, lease: Lease, reason: str) -> None:
+        """A worker still does something else: the piece of work comes again, and it is asked again a little later."""
+        lease.state, lease.reason, lease.refused, lease.bad = LeaseState.LOST, reason, False, False
+        worker.not_before_ms = self.now_ms + failure_wait_ms(1)
+
     def failed(self, worker: Worker, lease: Lease, reason: str, *, refused: bool, bad: bool = False) -> None:
         """A worker could not do this piece of work: it comes again, and this worker waits, each time longer."""
         lease.state, lease.reason, lease.refused, lease.bad = LeaseState.LOST, reason, refused, bad

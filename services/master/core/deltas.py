@@ -69,7 +69,7 @@ def on_delta_staged(ctx: Context, event: DeltaStaged) -> None:
         return
     units.claim(ctx, run, round_, lease, worker.id)
     lease.state, lease.accepted_ms, lease.absmax = LeaseState.ACCEPTED, ctx.now_ms, event.absmax
-    worker.failures, worker.reason = 0, ""
+    worker.failures, worker.not_before_ms, worker.reason = 0, 0, ""
     ctx.out.append(Fold(ref, event.digest, lease.samples / round_.samples, CLIP, round_.bound))
     _ack(ctx, event.worker, ref, "accepted", "OK", "accepted; keep it until the round is closed")
 

@@ -72,8 +72,8 @@ def is_away(worker: Worker | None, now_ms: int, limits: Limits) -> bool:
 
 
 def is_silent(worker: Worker, now_ms: int, limits: Limits) -> bool:
-    """Nothing was heard for two heartbeats. One that has not rejoined since the master's own restart has until LOST."""
-    return worker.boot_id != NOT_REJOINED and now_ms - worker.last_heard_ms >= 2 * limits.heartbeat_ms
+    """Nothing for over two heartbeats. One that has not rejoined since the master's own restart has until LOST."""
+    return worker.boot_id != NOT_REJOINED and now_ms - worker.last_heard_ms > 2 * limits.heartbeat_ms
 
 
 def quorum(accepted: int, out: int, away: int, min_workers: int) -> int:

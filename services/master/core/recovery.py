@@ -24,7 +24,7 @@ from services.master.core.state import (
     Worker,
 )
 
-REJOIN_MS = 3_000  # after a restart workers have so long to say which units they hold: they reconnect within 2 s
+REJOIN_MS = 3_000  # after a restart most workers say within this time which units they hold; the rest is done twice
 
 
 def round_table(run: Run, round_: Round) -> dict[str, Any]:

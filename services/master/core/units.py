@@ -24,7 +24,7 @@ def open_leases(run: Run, number: int, term: int) -> list[Lease]:
 def hand_out(ctx: Context, run: Run, round_: Round) -> str:
     """Take back what was lost, give what is free to who is ready. A sentence when a unit cannot be done by anyone."""
     for lease in round_.leases:
-        if lease.is_out and _is_missing(ctx, lease.worker):
+        if ctx.ticked and lease.is_out and _is_missing(ctx, lease.worker):  # only a Tick knows whether this PC slept
             lease.state, lease.reason = LeaseState.LOST, "nothing is heard of its worker"
         if lease.state is LeaseState.LOST:
             hopeless = _take_back(ctx, round_, lease)
@@ -32,12 +32,24 @@ def hand_out(ctx: Context, run: Run, round_: Round) -> str:
                 return hopeless
     if ctx.now_ms < round_.hold_until_ms and not _all_are_back(ctx):
         return ""
-    free = [lease for lease in round_.leases if lease.state is LeaseState.FREE]
-    for lease, worker in zip(free, ctx.ready() if free else [], strict=False):
-        round_.give(lease, worker.id)
+    for lease, worker in _pairs(ctx, [lease for lease in round_.leases if lease.state is LeaseState.FREE]):
+        round_.give(lease, worker)
         lease.state, lease.reason = LeaseState.OUT, ""
         ctx.send_task(run, round_, lease)
     return ""
+
+
+def _pairs(ctx: Context, free: list[Lease]) -> list[tuple[Lease, str]]:
+    """Who gets which unit: back to the one that had it last and may still work on it, else in order."""
+    ready = [worker.id for worker in ctx.ready()] if free else []
+    pairs = []
+    for lease in free:
+        holder = lease.given[-1] if lease.given else ""
+        if holder in ready and holder not in lease.failed_on:
+            ready.remove(holder)
+            pairs.append((lease, holder))
+    taken = [lease for lease, _ in pairs]
+    return pairs + list(zip([lease for lease in free if lease not in taken], ready, strict=False))
 
 
 def _is_missing(ctx: Context, worker_id: str) -> bool:

@@ -121,7 +121,11 @@ def on_said(ctx: Context, event: WorkerSaid) -> None:
     elif isinstance(message, TaskRefuse):
         lease = next((one for one in _leases_of(ctx, worker.id) if one.id == message.ref.lease), None)
         if lease is not None and lease.is_out:
-            ctx.failed(worker, lease, f"{worker.name} handed it back: {message.reason}", refused=not message.busy)
+            reason = f"{worker.name} handed it back: {message.reason}"
+            if message.busy:
+                ctx.busy(worker, lease, reason)
+            else:
+                ctx.failed(worker, lease, reason, refused=True)
             ctx.report_worker(worker, f"{worker.name} handed shard {lease.shard} back: {message.reason}")
     elif isinstance(message, Drain):
         worker.draining, worker.reason = True, message.reason

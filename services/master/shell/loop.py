@@ -44,6 +44,7 @@ from services.master.shell.uploads import Uploads
 from services.master.shell.worker_port import WorkerPort
 
 TICK_MS = 200
+KERNEL_THREADS_MAX = 8  # for a large fold: more only wait for the memory
 REFUSED_LOG_MS = 60_000
 
 
@@ -115,9 +116,8 @@ class Master:
         complete = lambda *delta: self._reactor.complete(*delta)  # noqa: E731, PLW0108 - made below
         uploads = Uploads(self._term, self._workers.send, complete)
         downloads = Downloads(self._term, CHUNK_BYTES, self._workers.send, self._coordinator.state.task_of)
-        self._aggregation = Aggregation(
-            lambda: Desk(Store(folder), vault, put, put, evaluation.pinned, Threads(threads_usable())), put
-        )
+        threads = Threads(min(threads_usable(), KERNEL_THREADS_MAX))
+        self._aggregation = Aggregation(lambda: Desk(Store(folder), vault, put, put, evaluation.pinned, threads), put)
         effects = Effects(
             workers=self._workers,
             control=self._control,

@@ -64,6 +64,10 @@ class Uploads:
         """An admitted delta: give it a place, or say wait. The same delta again goes on where it stood."""
         lease = begin.ref.lease
         known = self._active.get(lease) or self._waiting.get(lease)
+        if known is not None and known.worker != worker:  # a unit that another has now: what came so far is not its own
+            self._active.pop(lease, None)
+            self._waiting.pop(lease, None)
+            known = None
         if known is None:
             self._waiting[lease] = _Upload(worker, begin, set(range(begin.chunks)))
         elif known.begin.digest != begin.digest or known.begin.chunk_bytes != begin.chunk_bytes:

@@ -115,8 +115,8 @@ def test_close_verdicts() -> None:
     assert verdict(60_000, a_round(accepted, out), {"a", "b"}, min_workers=2)[0] is Verdict.WAIT
     assert verdict(60_000, a_round(accepted, out), {"a"}, min_workers=2)[0] is Verdict.CLOSE
     # Nobody waits longer than two heartbeats for a connection that is gone, however long rounds take.
-    assert verdict(3_999, a_round(accepted, out), {"a"})[0] is Verdict.WAIT
-    gone = verdict(4_000, a_round(accepted, out), {"a"})
+    assert verdict(4_000, a_round(accepted, out), {"a"})[0] is Verdict.WAIT
+    gone = verdict(4_001, a_round(accepted, out), {"a"})
     assert gone == (Verdict.CLOSE, "1 of 2 workers submitted; of the others nothing is heard")
     assert verdict(4_000, a_round(accepted, out, out), {"a", "b"})[0] is Verdict.WAIT
 
@@ -126,8 +126,8 @@ def test_who_is_away() -> None:
     assert not policy.is_away(a_worker("a", Link.LINKED), 60_000, limits)
     assert policy.is_away(a_worker("a", Link.SUSPECT), 0, limits)
     assert policy.is_away(a_worker("a", Link.LOST), 0, limits)
-    assert not policy.is_away(a_worker("a", Link.DETACHED), 3_999, limits)
-    assert policy.is_away(a_worker("a", Link.DETACHED), 4_000, limits)
+    assert not policy.is_away(a_worker("a", Link.DETACHED), 4_000, limits)
+    assert policy.is_away(a_worker("a", Link.DETACHED), 4_001, limits)
     assert not policy.is_away(a_worker("a", Link.DETACHED, "0" * 32), 14_000, limits), "it may still rejoin"
     assert policy.is_away(None, 0, limits)
 

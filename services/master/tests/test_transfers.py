@@ -192,6 +192,21 @@ def test_a_stranger_cannot_write_into_an_upload() -> None:
     assert desk.complete[0][2] == RAW
 
 
+def test_a_unit_that_another_worker_has_now_starts_anew_with_its_delta() -> None:
+    desk = Desk()
+    desk.uploads.begin("w1", begin(1), 0)
+    chunk(desk, 1, 0)
+    desk.take()
+    desk.uploads.begin("w2", begin(1), 10)
+    assert [(worker, message.want) for worker, message in desk.take()] == [("w2", [0, 1, 2, 3])]
+    for index in range(6):
+        part = RAW[index * CHUNK : (index + 1) * CHUNK]
+        message = DeltaChunk(term=1, ref=ref(1), index=index, crc32=zlib.crc32(part))
+        desk.uploads.chunk("w2", message, part, 20)
+    desk.uploads.commit("w2", DeltaCommit(term=1, ref=ref(1), digest="0" * 32), 30)
+    assert [worker for worker, _, _ in desk.complete] == ["w2"]
+
+
 def test_downloads_have_places_too_and_idle_ones_are_given_away() -> None:
     desk = Desk()
     values = VALUES.copy()
