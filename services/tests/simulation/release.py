@@ -65,7 +65,7 @@ def twice(pool: ProcessPoolExecutor, seeds: int) -> dict[str, Any]:
 def many_workers() -> dict[str, Any]:
     """A thousand workers, twenty rounds, no faults."""
     started = time.monotonic()
-    cluster = Cluster(Plan(7, MANY_WORKERS, 0.04, MANY_ROUNDS, faults=False, pace=MANY_PACE))
+    cluster = Cluster(Plan(7, MANY_WORKERS, 0.04, MANY_ROUNDS, faults=False, k_steps=1, pace=MANY_PACE))
     outcome = cluster.run()
     wall_s = time.monotonic() - started
     return {"workers": MANY_WORKERS, "rounds": outcome.rounds, "wall_s": round(wall_s, 1), "target_s": 60}

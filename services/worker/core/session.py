@@ -111,6 +111,7 @@ WORK_TABLE: dict[Work, Row] = {
 }
 WORK_KINDS = tuple(_NO_TASK)
 
+_TIMERS = list(Timer)  # in the order in which those that are due at one time are served
 TIMERS: dict[Timer, Callable[[State, int], list[Command]]] = {
     Timer.RETRY: link.on_retry,
     Timer.CONNECT: link.on_connect_timeout,
@@ -194,8 +195,8 @@ class Session:
             for timer in state.timers:
                 state.timers[timer] += gap_ms
         due = [timer for timer, at_ms in state.timers.items() if at_ms <= now_ms]
-        for timer in Timer if due else ():
-            if state.timers.get(timer, now_ms + 1) <= now_ms:
+        for timer in sorted(due, key=_TIMERS.index):
+            if state.timers.get(timer, now_ms + 1) <= now_ms:  # else the one before has put it off
                 del state.timers[timer]
                 commands += TIMERS[timer](state, now_ms)
         return commands
