@@ -153,15 +153,19 @@ $(STAMPS)/project: $(STAMPS)/console pyproject.toml
 	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# What the kernels are timed against, in an environment of its own. What there is not for this machine is left out.
+# What the kernels are timed against, in an environment of its own. What there is not for this machine is left out, and
+# tried again next time: only when all is there is that noted. Without numpy and cffi nothing can be timed.
 $(BENCH)/installed: $(VENV)/pyvenv.cfg libkernel/bench/requirements.txt
 	@$(PY) -m venv $(BENCH)
-	@for package in $$(grep -v '^#' libkernel/bench/requirements.txt); do \
+	@all=yes; \
+	for package in $$(grep -v '^#' libkernel/bench/requirements.txt); do \
 		echo "[BENCH] $$package"; \
-		$(BENCH)/bin/python -m pip install --quiet --quiet --no-input --disable-pip-version-check "$$package" || \
-			echo "[BENCH] $$package cannot be had here: it is left out"; \
-	done
-	@touch $@
+		$(BENCH)/bin/python -m pip install --quiet --quiet --no-input --disable-pip-version-check "$$package" || { \
+			all=no; echo "[BENCH] $$package cannot be had here now: it is left out, and tried again next time"; }; \
+	done; \
+	$(BENCH)/bin/python -c 'import cffi, numpy' || { \
+		echo "[BENCH] nothing can be timed without numpy and cffi: see what pip said above"; exit 1; }; \
+	if [ $$all = yes ]; then touch $@; fi
 
 # A compiler counts only if it can build a shared library: macOS has a cc that merely asks to install one.
 $(STAMPS)/compiler: $(STAMPS)/console requirements/compiler.txt

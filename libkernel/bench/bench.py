@@ -1,7 +1,8 @@
 """Times the kernels against memory bandwidth, NumPy, SciPy, ml_dtypes and torch: `make bench-kernels`.
 
 All on one thread and taking turns in one process; the best of many rounds; ratios, since absolute numbers differ from
-machine to machine. What is not installed is left out. Nothing is asserted here: a target that is missed is printed.
+machine to machine. What is not installed is left out. Nothing is asserted here: a target that is missed, or
+that could not be measured, is printed.
 """
 
 import argparse
@@ -22,7 +23,7 @@ for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):  # would hold SciPy back
     os.environ.pop(name, None)
 
 import numpy as np  # noqa: E402
-from rows import MIB, Row, optional, rows, torch  # noqa: E402
+from rows import MIB, Row, Target, optional, rows, torch  # noqa: E402
 from timing import PLAIN_C, measure  # noqa: E402
 
 from services.common.kernels import Threads  # noqa: E402
@@ -56,7 +57,7 @@ def main() -> None:
     threads.close()
     print("\ntargets")
     for target in (target for one in found for target in one["targets"]):
-        print("{kernel:22}{size:>9}   {ratio:>7.2f} x {other:10} at least {at_least:<5} {verdict}".format(**target))
+        print(target_line(target))
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         report = {"machine": facts, "rounds": options.rounds, "rows": found}
@@ -76,12 +77,12 @@ def timed(row: Row, size: int, rounds: int) -> Found:
             "kernel": row.kernel,
             "size": shown(size),
             "other": target.other,
-            "ratio": round(ratios[target.other], 3),
+            "ratio": round(ratios[target.other], 3) if target.other in ratios else None,
             "at_least": target.at_least,
-            "verdict": "met" if ratios[target.other] >= target.at_least else "MISSED",
+            "verdict": verdict(target, ratios),
         }
         for target in row.targets
-        if target.other in ratios and size >= target.from_bytes
+        if size >= target.from_bytes
     ]
     return {
         "kernel": row.kernel,
@@ -93,6 +94,19 @@ def timed(row: Row, size: int, rounds: int) -> Found:
         "times_as_fast_as": {name: round(ratio, 3) for name, ratio in ratios.items()},
         "targets": targets,
     }
+
+
+def verdict(target: Target, ratios: dict[str, float]) -> str:
+    """Whether the target was met; without the other there is nothing to say."""
+    if target.other not in ratios:
+        return f"not measured: {target.other} is not installed"
+    return "met" if ratios[target.other] >= target.at_least else "MISSED"
+
+
+def target_line(one: Found) -> str:
+    """A target for people."""
+    ratio = "-" if one["ratio"] is None else f"{one['ratio']:.2f}"
+    return "{kernel:22}{size:>9}   {0:>7} x {other:10} at least {at_least:<5} {verdict}".format(ratio, **one)
 
 
 def line(one: Found) -> str:

@@ -14,21 +14,37 @@ static uint64_t xcr0(void)
     return (uint64_t)high << 32 | low;
 }
 
-static int has_avx2(void)
+enum { AVX = 1, AVX2 = 2, YMM = 4 };
+
+/* What there is, each by itself: AVX and AVX2 as the CPU says, YMM if the operating system keeps these registers. */
+static uint32_t found(void)
 {
-    const uint32_t osxsave_and_avx = 1u << 27 | 1u << 28;
+    const uint32_t osxsave = 1u << 27;
     const uint64_t xmm_and_ymm = 6;
+    const uint32_t leaves = __get_cpuid_max(0, NULL);
+    uint32_t bits = 0;
     uint32_t a;
     uint32_t b;
     uint32_t c;
     uint32_t d;
-    if (__get_cpuid_max(0, NULL) < 7)
+    if (leaves < 1)
         return 0;
     __cpuid(1, a, b, c, d);
-    if ((c & osxsave_and_avx) != osxsave_and_avx || (xcr0() & xmm_and_ymm) != xmm_and_ymm)
-        return 0;
+    if (c >> 28 & 1)
+        bits |= AVX;
+    if ((c & osxsave) != 0 && (xcr0() & xmm_and_ymm) == xmm_and_ymm)
+        bits |= YMM;
+    if (leaves < 7)
+        return bits;
     __cpuid_count(7, 0, a, b, c, d);
-    return (b >> 5 & 1) != 0;
+    if (b >> 5 & 1)
+        bits |= AVX2;
+    return bits;
+}
+
+static int has_avx2(void)
+{
+    return found() == (AVX | AVX2 | YMM);
 }
 #endif
 
@@ -48,7 +64,11 @@ int mahe_cpu_can_run(const struct mahe_table *table)
 const char *mahe_cpu_features(void)
 {
 #if defined(MAHE_X86_64_ASM)
-    return has_avx2() ? "sse2 avx avx2 ymm" : "sse2";
+    static const char *const named[] = {
+        "sse2",     "sse2 avx",     "sse2 avx2",     "sse2 avx avx2",
+        "sse2 ymm", "sse2 avx ymm", "sse2 avx2 ymm", "sse2 avx avx2 ymm",
+    };
+    return named[found()];
 #elif defined(MAHE_AARCH64_ASM)
     return "asimd";
 #else

@@ -21,7 +21,7 @@ static uint32_t threshold_of(const struct mahe_table *table, const float *x, siz
         memset(counts, 0, sizeof counts);
         table->topk_count(counts, x, &level, n);
         uint32_t bucket = level.mask;
-        while (counts[bucket] < left) /* at least `left` entries have this prefix, so it ends at 0 */
+        while (bucket > 0 && counts[bucket] < left) /* `left` entries have this prefix, unless x changes meanwhile */
             left -= counts[bucket--];
         prefix = prefix << (level.prefix_shift - level.shift) | bucket;
     }

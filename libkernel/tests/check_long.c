@@ -83,10 +83,8 @@ void check_huge(const struct mahe_table *tier)
     const size_t n = ((size_t)1 << 29) + 1000003;
     const size_t bytes = n * sizeof(float);
     float *x = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (x == MAP_FAILED) {
-        printf("-- more than 2^31 bytes: no address space\n");
-        return;
-    }
+    if (x == MAP_FAILED)
+        fail("no address space for %zu bytes: raise the limit (ulimit -v), or name the other checks", bytes);
     x[0] = 3.0f;
     x[n - 2] = INFINITY;
     x[n - 1] = -4.0f;

@@ -18,6 +18,13 @@ static void sizes(void)
     expect("mahe_sizeof_adamw", (int32_t)mahe_sizeof_adamw(), (int32_t)sizeof(mahe_adamw));
     if (mahe_cpu_features() == NULL)
         fail("no list of features");
+#ifdef MAHE_X86_64_ASM
+    for (size_t i = 0; mahe_tables[i] != NULL; i++) {
+        const int all = strcmp(mahe_cpu_features(), "sse2 avx avx2 ymm") == 0;
+        if (strcmp(mahe_tables[i]->name, "avx2") == 0 && mahe_cpu_can_run(mahe_tables[i]) != all)
+            fail("the features are \"%s\", but avx2 %s", mahe_cpu_features(), all ? "cannot run" : "can run");
+    }
+#endif
 }
 
 /* Every tier that this CPU has can be taken, the others are refused, and "auto" takes the last that can. */

@@ -165,7 +165,7 @@ def _up_to_date(folder: Path, stamp: str) -> bool:
 def _stamp(compiler: Compiler, root: Path, *, asm: bool) -> str:
     """SHA-256 over everything the library depends on: sources, headers, flags, compiler, this machine."""
     digest = hashlib.sha256()
-    headers = [path for path in root.rglob("*.h") if "tests" not in path.parts]
+    headers = [path for path in root.rglob("*.h") if "tests" not in path.relative_to(root).parts]
     for path in [*sources(root), *sorted(headers)]:
         digest.update(f"{path.relative_to(root).as_posix()}\n".encode())
         digest.update(path.read_bytes())

@@ -35,6 +35,7 @@ _C_TYPES: dict[np.dtype[Any], str] = {
     np.dtype(np.uint8): "uint8_t[]",
     np.dtype(np.int8): "int8_t[]",
 }
+_ONCE = FFI()  # declares nothing: its init_once holds back other threads while the library is opened
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,13 @@ class Library:
 @functools.cache
 def library() -> Library:
     """The library of this installation, opened once, at first use; the tier is taken from `MAHE_KERNEL` then."""
-    return open_library(LIB_FOLDER, tier=os.environ.get(TIER_VARIABLE, "").strip() or "auto")
+    opened: Library = _ONCE.init_once(lambda: open_library(LIB_FOLDER, tier=asked_tier()), "library")
+    return opened
+
+
+def asked_tier() -> str:
+    """What `MAHE_KERNEL` says; "auto" where it says nothing."""
+    return os.environ.get(TIER_VARIABLE, "").strip() or "auto"
 
 
 def kernel_impl() -> str:

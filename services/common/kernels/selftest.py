@@ -1,7 +1,8 @@
 """What kernels this PC has, and whether they compute what NumPy does: `python -m services.common.kernels.selftest`.
 
-Every kernel, on every tier that this CPU can run, on some hundred lengths, bit for bit; under two seconds. Run it in a
-process of its own (`mahe kernels` does): the tier is a thing of the whole process.
+Every kernel, on every tier that this CPU can run, on some hundred lengths, bit for bit; under two seconds. If
+`MAHE_KERNEL` names a tier, on that one alone: no other is used then. Run it in a process of its own (`mahe kernels`
+does): the tier is a thing of the whole process.
 """
 
 import sys
@@ -11,7 +12,15 @@ import numpy as np
 from services.common.errors import KernelError
 from services.common.kernels.arguments import Float32Array
 from services.common.kernels.cases import CASES, Draw, Results, same_bits
-from services.common.kernels.library import ABI_VERSION, Library, library, set_tier, usable_tiers
+from services.common.kernels.library import (
+    ABI_VERSION,
+    TIER_VARIABLE,
+    Library,
+    asked_tier,
+    library,
+    set_tier,
+    usable_tiers,
+)
 
 LENGTHS = (*range(1, 200), *(2**i + j for i in range(8, 13) for j in (-1, 0, 1)), 10_007)
 SPECIAL = np.array(
@@ -29,9 +38,15 @@ def describe(opened: Library) -> list[str]:
     ]
 
 
+def tested_tiers(opened: Library) -> list[str]:
+    """The tier that `MAHE_KERNEL` names; every one that can run here, if it names none."""
+    asked = asked_tier()
+    return usable_tiers(opened) if asked == "auto" else [asked]
+
+
 def differences(opened: Library) -> list[str]:
-    """A sentence for each kernel and tier that differs from NumPy. Leaves the tier in use as it was."""
-    before, tiers = opened.tier(), usable_tiers(opened)
+    """A sentence for each kernel and tested tier that differs from NumPy. Leaves the tier in use as it was."""
+    before, tiers = opened.tier(), tested_tiers(opened)
     found: dict[tuple[str, str], str] = {}
     try:
         for name, case in CASES.items():
@@ -87,7 +102,7 @@ def main() -> int:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         sys.stderr.write(f"self-test: {found[0]}{more}; set MAHE_KERNEL=scalar and report this with the lines above\n")
         return 1
-    tiers = ", ".join(usable_tiers(opened))
+    tiers = ", ".join(tested_tiers(opened)) + (f" alone ({TIER_VARIABLE})" if asked_tier() != "auto" else "")
     sys.stdout.write(f"self-test: {len(CASES)} kernels on {tiers}, {len(LENGTHS)} lengths each: the bits of NumPy\n")
     return 0
 

@@ -23,7 +23,8 @@ def topk(
     """The places of the `k` largest |x|, ascending, and their values: written into the given arrays, or into new ones.
 
     Places count through `x` in C order. Infinities, then NaNs, are the largest; of equal ones the lower places come
-    first, so the answer is the same on every machine.
+    first, so the answer is the same on every machine. `x` must not change during the call, by another thread or
+    through shared memory: it is read several times, and C could then write beyond the `k` entries.
     """
     check_array("x", x, FLOAT32)
     if x.size > ELEMENTS_MAX:

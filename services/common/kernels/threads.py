@@ -7,7 +7,7 @@ they take no threads. The threads do not outlive a fork; MAHE never forks.
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from services.common.kernels.library import OK
 
@@ -29,12 +29,20 @@ class Threads:
         self._pool = ThreadPoolExecutor(max(1, count - 1), thread_name_prefix="kernels")
 
     def run(self, piece: Piece, n: int, step: int) -> int:
-        """All `n` elements in pieces that are multiples of `step`; the status of the first piece that was refused."""
+        """All `n` elements in pieces that are multiples of `step`; the status of the first piece that was refused.
+
+        It neither returns nor raises while a piece still runs: the caller may then free or reuse the arrays.
+        """
         size = -(-n // (self._count * step)) * step
-        others = [
-            self._pool.submit(piece, start, min(size, n - start)) for start in range(size, n, size)
-        ]  # cut before the first piece runs here
-        found = [piece(0, min(size, n)), *(other.result() for other in others)]
+        others: list[Future[int]] = []
+        try:
+            others.extend(  # one by one, before the first piece runs here
+                self._pool.submit(piece, start, min(size, n - start)) for start in range(size, n, size)
+            )
+            first = piece(0, min(size, n))
+        finally:
+            wait(others)
+        found = [first, *(other.result() for other in others)]
         return next((status for status in found if status != OK), OK)
 
     def close(self) -> None:

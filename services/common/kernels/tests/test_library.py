@@ -134,6 +134,37 @@ def test_importing_loads_nothing_and_loading_happens_once() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_threads_that_come_first_together_open_it_once() -> None:
+    code = (
+        "import time\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from services.common.kernels import library as module\n"
+        "opened, really = [], module.open_library\n"
+        "def slow(*words, **names):\n"
+        "    opened.append(1)\n"
+        "    time.sleep(0.2)\n"
+        "    return really(*words, **names)\n"
+        "module.open_library = slow\n"
+        "with ThreadPoolExecutor(4) as pool:\n"
+        "    found = {id(one.result()) for one in [pool.submit(module.library) for _ in range(4)]}\n"
+        "assert (len(opened), len(found)) == (1, 1), (opened, found)\n"
+    )
+    done = run_python(code)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.timeout(120)
+def test_a_changed_header_is_noticed_in_a_folder_named_tests(tmp_path: Path) -> None:
+    where = tmp_path / "tests"
+    compilers = build.find_compilers()
+    root = edited_sources(where, "IEEE 754", "IEEE 754")
+    build.build(compilers, root=root, folder=where / "lib", asm=False)
+    assert "is up to date" in build.build(compilers, root=root, folder=where / "lib", asm=False)
+    header = root / "include" / HEADER_NAME
+    header.write_text(header.read_text("utf-8") + "/* changed */\n", "utf-8")
+    assert "is up to date" not in build.build(compilers, root=root, folder=where / "lib", asm=False)
+
+
 def test_a_second_build_has_nothing_to_do(tmp_path: Path) -> None:
     compilers = build.find_compilers()
     assert build.build(compilers, folder=tmp_path).startswith("kernels: built ")

@@ -18,7 +18,10 @@ from services.common.kernels.selftest import describe, difference, differences, 
 ROOT = SOURCE_FOLDER.parent
 
 
-def test_every_kernel_of_this_machine_is_right(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_kernel_of_this_machine_is_right(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("MAHE_KERNEL", raising=False)
     before = kernel_impl()
     assert main() == 0
     said = capsys.readouterr()
@@ -27,6 +30,15 @@ def test_every_kernel_of_this_machine_is_right(capsys: pytest.CaptureFixture[str
     assert [line.split()[0] for line in said.out.splitlines()] == ["tier", "CPU", "library", "self-test:"]
     assert describe(library())[0].startswith(f"tier {before}; ")
     assert kernel_impl() == before
+
+
+def test_a_tier_that_is_named_is_the_only_one_tested(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """So the advice to set MAHE_KERNEL=scalar ends well, whatever another tier does."""
+    monkeypatch.setenv("MAHE_KERNEL", "scalar")
+    assert main() == 0
+    assert f"self-test: {len(CASES)} kernels on scalar alone (MAHE_KERNEL), " in capsys.readouterr().out
 
 
 def test_a_difference_is_told_by_its_entry() -> None:

@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +18,7 @@ from services.common.kernels.cases import CASES, same_bits
 from services.common.kernels.library import OK, OVERLAP
 from services.common.kernels.paths import SOURCE_FOLDER
 from services.common.kernels.selftest import drawn
-from services.common.kernels.threads import PIECE_STEP, SPLIT_MIN
+from services.common.kernels.threads import PIECE_STEP, SPLIT_MIN, Piece
 
 LARGE = SPLIT_MIN + 1237
 
@@ -74,6 +76,45 @@ def test_pieces_cover_everything_once_at_multiples_of_the_step(n: int, count: in
 def test_a_piece_that_is_refused_is_heard_of() -> None:
     threads = Threads(3)
     assert threads.run(lambda start, _: OVERLAP if start else OK, 3 * PIECE_STEP, PIECE_STEP) == OVERLAP
+    threads.close()
+
+
+def test_no_piece_runs_any_more_when_another_has_raised() -> None:
+    threads, started, ended = Threads(2), threading.Event(), threading.Event()
+
+    def piece(start: int, _: int) -> int:
+        if start == 0:
+            assert started.wait(20)
+            raise ValueError("a piece that fails")
+        started.set()
+        ended.wait(0.2)  # nobody sets it: this piece is still at work when the other raises
+        ended.set()
+        return OK
+
+    with pytest.raises(ValueError, match="a piece that fails"):
+        threads.run(piece, 2 * PIECE_STEP, PIECE_STEP)
+    assert ended.is_set()
+    threads.close()
+
+
+def test_no_piece_runs_any_more_when_the_pool_takes_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads, ended = Threads(3), threading.Event()
+    submit = ThreadPoolExecutor.submit
+
+    def once(pool: ThreadPoolExecutor, piece: Piece, start: int, size: int) -> Future[int]:
+        if start > PIECE_STEP:
+            raise RuntimeError("can't start new thread")
+        return submit(pool, piece, start, size)
+
+    def piece(_start: int, _size: int) -> int:
+        time.sleep(0.2)
+        ended.set()
+        return OK
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", once)
+    with pytest.raises(RuntimeError, match="new thread"):
+        threads.run(piece, 3 * PIECE_STEP, PIECE_STEP)
+    assert ended.is_set()
     threads.close()
 
 
