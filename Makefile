@@ -53,7 +53,7 @@ simulation: setup $(STAMPS)/dev ## Run 200 simulated clusters full of faults, an
 simulate: setup $(STAMPS)/dev ## Simulate one cluster: make simulate SEED=7 WORKERS=1000 HOURS=1
 	@$(PY) -m services.tests.simulation $(SIMULATE_OPTIONS)
 
-emulated: setup $(STAMPS)/dev ## Check the kernels on 64-bit Arm and on an old x86-64, by qemu's user mode
+emulated: setup $(STAMPS)/dev ## Check the kernels on 64-bit Arm and an old x86-64 by qemu, and with bugs put in
 	@$(PY) -m pytest -m emulated $(ARGS)
 
 check: $(STAMPS)/dev ## Check formatting, lint, types (Linux, Windows, macOS) and the tidy rules

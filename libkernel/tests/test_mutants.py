@@ -1,4 +1,7 @@
-"""The checks notice bugs: each mutant of the kernels (mutant.py, mutants/) makes check.c fail, and as it should."""
+"""The checks notice bugs: each mutant of the kernels (mutant.py, mutants/) makes check.c fail, and as it should.
+
+Not on another CPU, but of the same kind as `test_emulated.py`: proof of the kernels in depth (`make emulated`).
+"""
 
 import re
 import sys
@@ -12,6 +15,7 @@ MACHINE = building.this_machine()
 MUTANTS = [*written("c"), *((*written(MACHINE), *by_rule(MACHINE)) if MACHINE in {"x86_64", "aarch64"} else ())]
 
 pytestmark = [
+    pytest.mark.emulated,
     pytest.mark.skipif(sys.platform == "win32", reason="the check program is POSIX"),
     pytest.mark.timeout(TIME_LIMIT_S),
 ]
