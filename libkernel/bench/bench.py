@@ -100,7 +100,9 @@ def verdict(target: Target, ratios: dict[str, float]) -> str:
     """Whether the target was met; without the other there is nothing to say."""
     if target.other not in ratios:
         return f"not measured: {target.other} is not installed"
-    return "met" if ratios[target.other] >= target.at_least else "MISSED"
+    if ratios[target.other] >= target.at_least:
+        return "met"
+    return f"MISSED: {target.why}" if target.why else "MISSED"
 
 
 def target_line(one: Found) -> str:

@@ -234,7 +234,7 @@ class Cluster:
         for trouble in self.troubles.values():
             trouble.__dict__.update(Trouble().__dict__)
         for name, pace in self.paces.items():
-            pace.frozen, pace.nan, pace.lie = False, 0.0, 0.0
+            pace.frozen, pace.nan, pace.lie, pace.slowness = False, 0.0, 0.0, 1.0
             if pace.asleep and name in self.workers:
                 self.workers[name].wake()
             pace.asleep = False

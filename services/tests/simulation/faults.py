@@ -109,9 +109,8 @@ def sleep_worker(cluster: "Cluster") -> None:
 def slow_worker(cluster: "Cluster") -> None:
     """A PC that does something else, too."""
     pace = cluster.paces[_worker_for(cluster)]
-    usual = pace.samples_per_s
-    pace.samples_per_s = usual * cluster.world.chance.choice([0.05, 0.3, 3.0])
-    cluster.world.after(_lasts(cluster, 5, 120), lambda: setattr(pace, "samples_per_s", usual))
+    pace.slowness = cluster.world.chance.choice([0.05, 0.3, 3.0])  # it does not add up: 0.1 samples/s trains nothing
+    cluster.world.after(_lasts(cluster, 5, 120), lambda: setattr(pace, "slowness", 1.0))
 
 
 def bad_deltas(cluster: "Cluster") -> None:

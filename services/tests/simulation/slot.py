@@ -65,9 +65,15 @@ class Slot:
 class Pace:
     """How this PC does at present."""
 
-    samples_per_s: float
+    usual_per_s: float  # samples/s of this PC when it does nothing else
+    slowness: float = 1.0  # a factor
     frozen: bool = False  # the trainer
     asleep: bool = False  # the whole PC, or the agent by SIGSTOP
     nan: float = 0.0  # probability that a delta is not finite
     lie: float = 0.0  # probability that a DELTA_BEGIN has a wrong field
     faults: int = 0  # deltas that were not finite, and lies
+
+    @property
+    def samples_per_s(self) -> float:
+        """At present."""
+        return self.usual_per_s * self.slowness
