@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from services.common.protocol.messages import Task, ToWorker
 from services.master.core.commands import Answer, Command, Report, SaveRun, Send
 from services.master.core.policy import Limits, failure_wait_ms
-from services.master.core.state import Lease, LeaseState, Link, Round, Run, RunPhase, State, Worker
+from services.master.core.state import Lease, Link, Round, Run, RunPhase, State, Worker
 from services.master.core.view import run_view, worker_view
 
 
@@ -77,12 +77,12 @@ class Context:
 
     def busy(self, worker: Worker, lease: Lease, reason: str) -> None:
         """A worker still does something else: the piece of work comes again, and it is asked again a little later."""
-        lease.state, lease.reason, lease.refused, lease.bad = LeaseState.LOST, reason, False, False
+        lease.lose(reason)
         worker.not_before_ms = self.now_ms + failure_wait_ms(1)
 
     def failed(self, worker: Worker, lease: Lease, reason: str, *, refused: bool, bad: bool = False) -> None:
         """A worker could not do this piece of work: it comes again, and this worker waits, each time longer."""
-        lease.state, lease.reason, lease.refused, lease.bad = LeaseState.LOST, reason, refused, bad
+        lease.lose(reason, refused=refused, bad=bad)
         worker.failures += 1
         wait_ms = failure_wait_ms(worker.failures)
         worker.not_before_ms = self.now_ms + wait_ms

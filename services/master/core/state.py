@@ -86,6 +86,10 @@ class Lease:
         """With its worker, or on the way back: an answer is still awaited."""
         return self.state in (LeaseState.OUT, LeaseState.UPLOADING)
 
+    def lose(self, reason: str, *, refused: bool = False, bad: bool = False) -> None:
+        """Its worker does not do it, for this reason; what it still brings of it is welcome."""
+        self.state, self.reason, self.refused, self.bad = LeaseState.LOST, reason, refused, bad
+
 
 @dataclass
 class Round:

@@ -42,14 +42,15 @@ def hand_out(ctx: Context, run: Run, round_: Round) -> str:
 def _pairs(ctx: Context, free: list[Lease]) -> list[tuple[Lease, str]]:
     """Who gets which unit: back to the one that had it last and may still work on it, else in order."""
     ready = [worker.id for worker in ctx.ready()] if free else []
-    pairs = []
+    pairs, rest = [], []
     for lease in free:
         holder = lease.given[-1] if lease.given else ""
         if holder in ready and holder not in lease.failed_on:
             ready.remove(holder)
             pairs.append((lease, holder))
-    taken = [lease for lease, _ in pairs]
-    return pairs + list(zip([lease for lease in free if lease not in taken], ready, strict=False))
+        else:
+            rest.append(lease)
+    return [*pairs, *zip(rest, ready, strict=False)]
 
 
 def _is_missing(ctx: Context, worker_id: str) -> bool:

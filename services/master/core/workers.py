@@ -64,7 +64,7 @@ def on_joined(ctx: Context, event: WorkerJoined) -> None:
             standing.append(lease.id)
             lease.state, lease.reason, lease.moved_ms = LeaseState.OUT, "", ctx.now_ms
         else:
-            _lose(lease, f"{worker.name} restarted without it")
+            lease.lose(f"{worker.name} restarted without it")
     standing += [one for one in kept if one not in standing and units.rejoined(ctx, event.worker, one)]
     if hello.working is not None and hello.working.lease not in standing:
         ctx.send(worker.id, Cancel(term=ctx.state.term, ref=hello.working, reason="this work is no longer wanted"))
@@ -139,7 +139,7 @@ def on_remove_worker(ctx: Context, event: RemoveWorker) -> None:
     worker = ctx.state.workers.pop(event.worker, None)
     for lease in _leases_of(ctx, event.worker):
         if lease.state is not LeaseState.ACCEPTED:
-            _lose(lease, "the worker was removed")
+            lease.lose("the worker was removed")
     ctx.send(event.worker, Bye(term=ctx.state.term, code="REMOVED", reason="removed by the operator"))
     ctx.out.append(RevokeWorker(event.worker))
     name = worker.name if worker else event.worker
@@ -191,12 +191,8 @@ def _gone(ctx: Context, worker: Worker, reason: str) -> None:
     ctx.out.append(ForgetSession(worker.id))
     for lease in _leases_of(ctx, worker.id):
         if lease.state is not LeaseState.ACCEPTED:
-            _lose(lease, f"{worker.name} {reason}")
+            lease.lose(f"{worker.name} {reason}")
     ctx.report_worker(worker, f"{worker.name} is lost: {reason}")
-
-
-def _lose(lease: Lease, reason: str) -> None:
-    lease.state, lease.reason, lease.refused, lease.bad = LeaseState.LOST, reason, False, False
 
 
 def _leases_of(ctx: Context, worker: str) -> list[Lease]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from services.master.core.policy import Limits
 from services.tests.chaos import processes, report
 from services.tests.chaos.faults import Fault, Kind
 from services.tests.chaos.storm import Mend, Storm, undo_on_sigterm
@@ -21,7 +22,7 @@ from services.tests.chaos.watch import Watch
 from services.tests.system.cluster import lease_states
 
 WAIT_S = 60.0
-SUSPECT_S = 6.0  # silent so long, nobody is waited for any more
+SUSPECT_S = Limits().suspect_ms / 1000  # silent so long, nobody is waited for any more
 VICTIM = 1
 NAME = f"worker-{VICTIM}"
 SPEC: dict[str, Any] = {"dataset": "digits", "batch": 32, "rounds": 100_000, "balance": "equal"}
