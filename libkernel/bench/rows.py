@@ -5,6 +5,7 @@ its own documentation says one should, with memory given in advance wherever it 
 """
 
 import importlib
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
@@ -30,10 +31,13 @@ def optional(name: str) -> ModuleType | None:
 torch, blas, ml_dtypes = optional("torch"), optional("scipy.linalg.blas"), optional("ml_dtypes")
 
 
-WHY_STATS = "it sums squares in float64, too: those additions in cache, memory beyond; NumPy needs 11 x for all three"
-WHY_ADAMW = "both wait for division and root in cache, and for 28 bytes an element from memory beyond"
-WHY_CALL = "so small an array is done in the few microseconds that a checked call from Python costs"
-WHY_BF16 = "6 bytes an element and no arithmetic to save: both wait for memory; below 1 MiB for the call from Python"
+# Why a target is missed, found by taking something out of the kernel and timing what was left. Where the call from
+# Python is all of it, the bench finds that by itself.
+WHY_AXPY = "the kernel alone is as fast; at 1 MiB its call takes 6 us, not 2, since the arrays have filled the cache"
+WHY_FINITE = "both wait for memory: only to load the 4 bytes an element takes as long; NumPy moves 6"
+WHY_ADAMW = "both wait for memory, 28 bytes an element: without division and root it takes as long from 1 MiB on"
+WHY_TO_BF16 = "both wait for memory: to load and store the same 6 bytes an element takes as long from 16 MiB on"
+WHY_FROM_BF16 = "it waits for its stores: to load and store the same 6 bytes an element takes as long at every size"
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,7 @@ def rows(n: int, threads: kernels.Threads) -> Iterator[Row]:
     x = Arrays(n)
     yield axpy(x)
     yield from split(x, threads)
+    yield finite(x)
     yield stats(x)
     yield fold(x)
     yield outer(x)
@@ -105,7 +110,7 @@ def axpy(x: Arrays) -> Row:
     if blas is not None:
         saxpy = blas.saxpy
         others["scipy"] = lambda: saxpy(b, a, a=weight)
-    targets = (Target("torch", 0.95, MIB), Target("scipy", 0.95, MIB), Target("numpy", 2.5, 64 * MIB))
+    targets = (Target("torch", 0.95, MIB), Target("scipy", 0.95, MIB, WHY_AXPY), Target("numpy", 2.5, 64 * MIB))
     return Row("axpy", 12, lambda: kernels.reduce_add(a, b, weight), others, targets)
 
 
@@ -120,19 +125,26 @@ def split(x: Arrays, threads: kernels.Threads) -> Iterator[Row]:
     yield Row("fold, 2 threads", 20, two_folds, {"one thread": one_fold}, size, tiers=False)
 
 
-def stats(x: Arrays) -> Row:
-    """The check that all is finite, which also gives the largest entry and the norm."""
+def finite(x: Arrays) -> Row:
+    """The check that all is finite; ours gives the largest entry, too."""
     b = x.b
-
-    def numpy_all() -> object:
-        wide = b.astype(np.float64)
-        return np.isfinite(b).all(), np.abs(b).max(), np.dot(wide, wide)
-
-    others: dict[str, Call] = {"numpy": lambda: np.isfinite(b).all(), "numpy for all three": numpy_all}
+    others: dict[str, Call] = {"numpy": lambda: np.isfinite(b).all()}
     if torch is not None:
         tb = torch.from_numpy(b)
         others["torch"] = lambda: torch.isfinite(tb).all()
-    return Row("finite (stats)", 4, lambda: kernels.stats(b), others, (Target("numpy", 2.0, why=WHY_STATS),))
+    targets = (Target("numpy", 2.0, why=WHY_FINITE),)
+    return Row("finite check", 4, lambda: math.isfinite(kernels.absmax(b)), others, targets)
+
+
+def stats(x: Arrays) -> Row:
+    """What is not finite, the largest of the rest, and the sum of squares: more than a check, so without its target."""
+    b = x.b
+
+    def numpy() -> object:
+        wide = b.astype(np.float64)
+        return np.isfinite(b).all(), np.abs(b).max(), np.dot(wide, wide)
+
+    return Row("finite, largest, norm", 4, lambda: kernels.stats(b), {"numpy": numpy})
 
 
 def fold(x: Arrays) -> Row:
@@ -162,8 +174,8 @@ def outer(x: Arrays) -> Row:
 def adamw(x: Arrays) -> Row:
     """One AdamW step; NumPy's twelve passes are what MAHE did before it had the kernel."""
     params, m, v, g, work, direction = x.a, x.c, x.v, x.b, x.out, x.d
-    step = kernels.AdamWStep(1e-3, 0.9, 0.999, 1e-8, 0.01, 100)
-    c = {name: np.float32(value) for name, value in step.rounded().items()}
+    numbers, t = kernels.AdamWNumbers(1e-3, 0.9, 0.999, 1e-8, 0.01), 100
+    c = {name: np.float32(value) for name, value in numbers.fields(t).items()}
 
     def numpy() -> None:
         np.multiply(m, c["beta1"], out=m)
@@ -193,8 +205,8 @@ def adamw(x: Arrays) -> Row:
                   maximize=False)  # fmt: skip
 
         others["torch"] = by_torch
-    targets = (Target("torch", 1.2, why=WHY_ADAMW), Target("numpy", 5.0, why=WHY_CALL))
-    return Row("adamw", 28, lambda: kernels.adamw(params, m, v, g, step), others, targets)
+    targets = (Target("torch", 1.2, why=WHY_ADAMW), Target("numpy", 5.0))
+    return Row("adamw", 28, lambda: kernels.adamw(params, m, v, g, numbers, t), others, targets)
 
 
 def bf16(x: Arrays) -> Iterator[Row]:
@@ -210,9 +222,10 @@ def bf16(x: Arrays) -> Iterator[Row]:
         ta, th, to = torch.from_numpy(a), torch.from_numpy(half).view(torch.bfloat16), torch.from_numpy(out)
         there["torch"] = lambda: th.copy_(ta)
         back["torch"] = lambda: to.copy_(th)
-    target = (Target("ml_dtypes", 3.0, why=WHY_BF16),)
-    yield Row("bf16 from f32", 6, lambda: kernels.bf16_from_f32(half, a), there, target)
-    yield Row("f32 from bf16", 6, lambda: kernels.f32_from_bf16(out, half), back, target)
+    there_target = Target("ml_dtypes", 3.0, why=WHY_TO_BF16)
+    back_target = Target("ml_dtypes", 3.0, why=WHY_FROM_BF16)
+    yield Row("bf16 from f32", 6, lambda: kernels.bf16_from_f32(half, a), there, (there_target,))
+    yield Row("f32 from bf16", 6, lambda: kernels.f32_from_bf16(out, half), back, (back_target,))
 
 
 def quantise(x: Arrays) -> Iterator[Row]:
@@ -229,7 +242,7 @@ def quantise(x: Arrays) -> Iterator[Row]:
 
     others: dict[str, Call] = {"numpy": numpy}
     ours: Call = lambda: kernels.quantise_q8(codes8, scales, residual, a, residual, BLOCK)  # noqa: E731
-    yield Row("int8 quantise", 13 + 4 / BLOCK, ours, others, (Target("numpy", 12.0, why=WHY_CALL),))
+    yield Row("int8 quantise", 13 + 4 / BLOCK, ours, others, (Target("numpy", 12.0),))
     ours = lambda: kernels.quantise_q4(codes4, scales, residual, a, residual, BLOCK)  # noqa: E731
     yield Row("int4 quantise", 12.5 + 4 / BLOCK, ours, {})
 

@@ -118,6 +118,12 @@ MAHE_API int32_t mahe_sgd_update_f32(float *params, const float *grad, float lr,
  * Error of one fold: at most 1/2 unit of acc plus |product| * 2^-53. Integer sums do not depend on the order. */
 MAHE_API int32_t mahe_fold_f32_i64(int64_t *acc, const float *delta, double scale, size_t n);
 
+/* *out = the largest |x[i]|, taken as the largest of the unsigned numbers bits & 0x7fffffff, whose bits it has: exact,
+ * and equal on all tiers even for a NaN. Infinity is the largest but for NaN, and a NaN the largest of all: the result
+ * is finite if, and only if, every entry is. *out must not overlap x. n == 0 writes +0 to *out, which must not be
+ * NULL. */
+MAHE_API int32_t mahe_absmax_f32(const float *x, size_t n, float *out);
+
 /* One pass over x: see mahe_stats. absmax is exact (taken on the bits). sum_squares has a fixed order, so its bits are
  * equal on all tiers: 16 float64 lanes, lane j adds x[i]^2 (exact in float64) for i = j, j + 16, ... in that order;
  * then lane[j] += lane[j + s] for j < s, with s = 8, 4, 2, 1; lane[0] is the result. Relative error at most

@@ -42,6 +42,7 @@ struct mahe_topk_level {
     X(reduce_add, void, (float *dst, const float *src, float weight, size_t n)) \
     X(sgd_update, void, (float *params, const float *grad, float lr, size_t n)) \
     X(fold, void, (int64_t *acc, const float *delta, double scale, size_t n)) \
+    X(absmax, uint32_t, (const float *x, size_t n)) \
     X(stats, void, (const float *x, size_t n, mahe_stats *out)) \
     X(momentum, void, (float *update, float *m, const float *g, float lr, float mu, size_t n)) \
     X(nesterov, void, (float *update, float *m, const float *g, float lr, float mu, size_t n)) \

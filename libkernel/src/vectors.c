@@ -1,4 +1,6 @@
 /* vectors.c: the public functions on whole vectors. They check the arguments once and call the tier in use. */
+#include <string.h>
+
 #include "arguments.h"
 
 int32_t mahe_reduce_add_f32(float *dst, const float *src, float weight, size_t n)
@@ -65,6 +67,25 @@ int32_t mahe_fold_f32_i64(int64_t *acc, const float *delta, double scale, size_t
     const int32_t status = CHECK_ARRAYS(arrays, 1);
     if (status == MAHE_OK)
         mahe_table_in_use()->fold(acc, delta, scale, n);
+    return status;
+}
+
+int32_t mahe_absmax_f32(const float *x, size_t n, float *out)
+{
+    if (out == NULL)
+        return MAHE_ERR_NULL;
+    if (n == 0) {
+        *out = 0.0f;
+        return MAHE_OK;
+    }
+    if (too_large(n))
+        return MAHE_ERR_SIZE;
+    const struct array arrays[] = {{out, sizeof *out, 0}, {x, n * sizeof *x, 0}};
+    const int32_t status = CHECK_ARRAYS(arrays, 1);
+    if (status == MAHE_OK) {
+        const uint32_t bits = mahe_table_in_use()->absmax(x, n);
+        memcpy(out, &bits, sizeof bits); /* bits, not a value: some CPUs change a NaN that passes through a register */
+    }
     return status;
 }
 

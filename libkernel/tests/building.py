@@ -19,6 +19,7 @@ CHECKS = (  # for each tier
     "reduce_add",
     "sgd_update",
     "fold",
+    "absmax",
     "stats",
     "outer",
     "adamw",

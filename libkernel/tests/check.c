@@ -184,6 +184,7 @@ static const struct check for_each[] = {
     {"reduce_add", check_reduce_add},
     {"sgd_update", check_sgd_update},
     {"fold", check_fold},
+    {"absmax", check_absmax},
     {"stats", check_stats},
     {"outer", check_outer},
     {"adamw", check_adamw},

@@ -72,6 +72,7 @@ int sees_upper_halves(void);
 void check_reduce_add(const struct mahe_table *tier);
 void check_sgd_update(const struct mahe_table *tier);
 void check_fold(const struct mahe_table *tier);
+void check_absmax(const struct mahe_table *tier);
 void check_stats(const struct mahe_table *tier);
 void check_outer(const struct mahe_table *tier);
 void check_adamw(const struct mahe_table *tier);

@@ -12,7 +12,7 @@
 #define SLOT_BYTES 2048 /* more than any array below */
 
 /* What an array holds, which gives its length in bytes. */
-enum holds { NOTHING, F32, I64, B16, BYTES, NIBBLES, SCALES, STATS, STEP, TAKEN };
+enum holds { NOTHING, F32, I64, B16, BYTES, NIBBLES, SCALES, LARGEST, STATS, STEP, TAKEN };
 
 /* How it may be used: arrays marked SAME may be exact aliases of each other. */
 enum use { WRITTEN = 1, SAME = 2, OPTIONAL = 4 };
@@ -53,6 +53,7 @@ RUN_BOTH(nesterov_f32, nesterov, p[0], p[1], p[2], 0.5f, 0.75f, n)
 RUN_BOTH(adamw_f32, adamw, p[0], p[1], p[2], p[3], p[4], n)
 RUN_BOTH(bf16_from_f32, bf16_from_f32, p[0], p[1], n)
 RUN_BOTH(f32_from_bf16, f32_from_bf16, p[0], p[1], n)
+RUN(absmax_f32, p[1], n, p[0])
 RUN(quantise_q8_f32, p[0], p[1], p[2], p[3], p[4], block, n)
 RUN(quantise_q4_f32, p[0], p[1], p[2], p[3], p[4], block, n)
 RUN(dequantise_q8_f32, p[0], p[1], p[2], block, n)
@@ -63,6 +64,13 @@ RUN(fold_q8_i64, p[0], p[1], p[2], 4.0, block, n)
 RUN(fold_q4_i64, p[0], p[1], p[2], 4.0, block, n)
 RUN(topk_f32, p[0], p[1], p[2], n < K ? n : K, n)
 
+/* Its tier returns what the public function writes. */
+static void direct_absmax_f32(const struct mahe_table *tier, void *const *p, size_t n)
+{
+    const uint32_t bits = tier->absmax(p[1], n);
+    memcpy(p[0], &bits, sizeof bits);
+}
+
 #define QUANTISE(codes) \
     {{codes, WRITTEN}, {SCALES, WRITTEN}, {F32, WRITTEN | SAME}, {F32, 0}, {F32, SAME | OPTIONAL}}
 #define DECODE(to, codes) {{to, WRITTEN}, {codes, 0}, {SCALES, 0}}
@@ -71,6 +79,7 @@ static const struct function functions[] = {
     {"reduce_add", run_reduce_add_f32, direct_reduce_add_f32, {{F32, WRITTEN | SAME}, {F32, SAME}}},
     {"sgd_update", run_sgd_update_f32, direct_sgd_update_f32, {{F32, WRITTEN | SAME}, {F32, SAME}}},
     {"fold", run_fold_f32_i64, direct_fold_f32_i64, {{I64, WRITTEN}, {F32, 0}}},
+    {"absmax", run_absmax_f32, direct_absmax_f32, {{LARGEST, WRITTEN}, {F32, 0}}},
     {"stats", run_stats_f32, direct_stats_f32, {{STATS, WRITTEN}, {F32, 0}}},
     {"momentum", run_momentum_f32, direct_momentum_f32, {{F32, WRITTEN | SAME}, {F32, WRITTEN}, {F32, SAME}}},
     {"nesterov", run_nesterov_f32, direct_nesterov_f32, {{F32, WRITTEN | SAME}, {F32, WRITTEN}, {F32, SAME}}},
@@ -104,6 +113,7 @@ static size_t bytes_of(enum holds holds, size_t n)
     case BYTES: return n;
     case NIBBLES: return (n + 1) / 2;
     case SCALES: return (n + BLOCK - 1) / BLOCK * 4;
+    case LARGEST: return sizeof(float);
     case STATS: return sizeof(mahe_stats);
     case STEP: return sizeof(mahe_adamw);
     case TAKEN: return (n < K ? n : K) * 4;
@@ -166,8 +176,9 @@ static void absent(const struct function *f)
         p[i] = NULL;
         expect(f, "NULL", p, BLOCK, N, f->parameters[i].use & OPTIONAL ? MAHE_OK : MAHE_ERR_NULL);
     }
+    const int written_for_nothing = f->parameters[0].holds == LARGEST || f->parameters[0].holds == STATS;
     void *const none[ARRAYS_MAX] = {0};
-    expect(f, "n = 0", none, BLOCK, 0, f->run == run_stats_f32 ? MAHE_ERR_NULL : MAHE_OK);
+    expect(f, "n = 0", none, BLOCK, 0, written_for_nothing ? MAHE_ERR_NULL : MAHE_OK);
     spread(p);
     expect(f, "n = 0", p, BLOCK, 0, MAHE_OK);
 }
@@ -253,8 +264,14 @@ static void handed_on(const struct function *f, const struct mahe_table *tier)
     mahe_kernel_set_impl("auto");
 }
 
-static void stats_of_nothing(void)
+static void results_of_nothing(void)
 {
+    label("arguments of absmax");
+    float largest = 7.0f;
+    if (mahe_absmax_f32(NULL, 0, &largest) != MAHE_OK)
+        fail("refused n = 0");
+    if (float_bits(largest) != 0)
+        fail("n = 0 is not +0");
     label("arguments of stats");
     mahe_stats out = {7, 7.0f, 7.0};
     if (mahe_stats_f32(NULL, 0, &out) != MAHE_OK)
@@ -347,7 +364,7 @@ void check_arguments(const struct mahe_table *none)
             if (mahe_cpu_can_run(mahe_tables[t]))
                 handed_on(&functions[i], mahe_tables[t]);
     }
-    stats_of_nothing();
+    results_of_nothing();
     topk_counts();
     segment_arguments();
 }

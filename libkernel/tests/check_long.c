@@ -56,6 +56,7 @@ static void upper_bits(const struct mahe_table *tier, uint64_t n)
         {"reduce_add", (kernel)tier->reduce_add, {{p[0], p[1], n}, {real_f(0.5f)}}},
         {"sgd_update", (kernel)tier->sgd_update, {{p[0], p[1], n}, {real_f(0.5f)}}},
         {"fold", (kernel)tier->fold, {{p[0], p[1], n}, {real_d(0.5)}}},
+        {"absmax", (kernel)tier->absmax, {{p[0], n}, {0}}},
         {"stats", (kernel)tier->stats, {{p[0], n, word_of(&out)}, {0}}},
         {"momentum", (kernel)tier->momentum, {{p[0], p[1], p[2], n}, {real_f(0.5f), real_f(0.5f)}}},
         {"nesterov", (kernel)tier->nesterov, {{p[0], p[1], p[2], n}, {real_f(0.5f), real_f(0.5f)}}},
@@ -93,6 +94,10 @@ void check_huge(const struct mahe_table *tier)
     if (out.nonfinite != 1 || float_bits(out.absmax) != float_bits(4.0f) || real_d(out.sum_squares) != real_d(25.0))
         fail("stats: %llu nonfinite, largest %a, sum of squares %a (%s)", (unsigned long long)out.nonfinite,
              (double)out.absmax, out.sum_squares, tier->name);
+    x[n - 2] = 2.0f;
+    if (tier->absmax(x, n) != float_bits(4.0f))
+        fail("absmax overlooks the last entry (%s)", tier->name);
+    x[n - 2] = INFINITY;
     uint32_t indices[2] = {7, 7};
     float values[2] = {7.0f, 7.0f};
     tier->topk_take(indices, values, x, n, float_bits(4.0f), 1);

@@ -311,7 +311,7 @@ static void run_public(const struct format *format, size_t block, size_t n, enum
     arena_verify(&residual_arena, residual, bytes);
 }
 
-static void check_absmax(const struct mahe_table *tier)
+static void check_add_absmax(const struct mahe_table *tier)
 {
     for (const size_t *n = check_lengths(); *n != 0; n++)
         for (int turn = 0; turn < 6; turn++) {
@@ -372,7 +372,7 @@ void check_quantise(const struct mahe_table *tier)
         codes_arena = arena_new(N_LARGE);
         scales_arena = arena_new(N_LARGE * sizeof(float) / MAHE_BLOCK_MIN);
     }
-    check_absmax(tier);
+    check_add_absmax(tier);
     if (mahe_kernel_set_impl(tier->name) != MAHE_OK)
         fail("cannot use %s", tier->name);
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {

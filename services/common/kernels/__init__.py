@@ -20,15 +20,16 @@ from services.common.kernels.blocks import (
     scales_size,
 )
 from services.common.kernels.library import kernel_impl
-from services.common.kernels.optimizers import AdamWStep, adamw, momentum, nesterov
+from services.common.kernels.optimizers import AdamWNumbers, adamw, momentum, nesterov
 from services.common.kernels.sparse import topk
 from services.common.kernels.threads import Threads
-from services.common.kernels.vectors import Stats, axpy_segments, fold, reduce_add, sgd_update, stats
+from services.common.kernels.vectors import Stats, absmax, axpy_segments, fold, reduce_add, sgd_update, stats
 
 __all__ = [
-    "AdamWStep",
+    "AdamWNumbers",
     "Stats",
     "Threads",
+    "absmax",
     "adamw",
     "axpy_segments",
     "bf16_from_f32",

@@ -1,5 +1,7 @@
 """What every kernel function checks before it calls C: each error names the argument, its value and what is allowed.
 
+A check comes with every call, so what is usual passes in a few tests, and a sentence is made only when it is needed.
+
 Not for what only C can answer quickly: whether arrays overlap is asked there, and only the sentence is made here.
 """
 
@@ -10,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy import ndarray
 
 from services.common.errors import KernelError, quoted
 
@@ -37,13 +40,19 @@ _NUMBERS = (float, int, np.floating, np.integer)
 _INTEGERS = (int, np.integer)
 
 
-def check_array(name: str, array: Any, dtype: np.dtype[Any], *, writable: bool = False) -> None:
-    """A contiguous, aligned NumPy array of `dtype` in native byte order, writable if that is asked."""
-    if isinstance(array, np.ndarray) and array.dtype == dtype:
+def check_read(name: str, array: Any, dtype: np.dtype[Any]) -> None:
+    """A contiguous, aligned NumPy array of `dtype` in native byte order."""
+    if isinstance(array, ndarray) and (array.dtype is dtype or array.dtype == dtype):
         flags = array.flags
-        if flags.carray or (not writable and flags.c_contiguous and flags.aligned):
+        if flags.carray or (flags.c_contiguous and flags.aligned):
             return
     raise KernelError(_array_fault(name, array, dtype))
+
+
+def check_written(name: str, array: Any, dtype: np.dtype[Any]) -> None:
+    """The same, and writable."""
+    if not isinstance(array, ndarray) or (array.dtype is not dtype and array.dtype != dtype) or not array.flags.carray:
+        raise KernelError(_array_fault(name, array, dtype))
 
 
 def check_shape(name: str, array: npt.NDArray[Any], of_name: str, of: npt.NDArray[Any]) -> None:
@@ -52,10 +61,10 @@ def check_shape(name: str, array: npt.NDArray[Any], of_name: str, of: npt.NDArra
         raise KernelError(f"{name} has shape {array.shape}; allowed: the shape of {of_name}, {of.shape}")
 
 
-def check_size(name: str, array: npt.NDArray[Any], size: int, what: str) -> None:
-    """That many elements, in any shape; `what` says why so many."""
+def check_size(name: str, array: npt.NDArray[Any], size: int, what: str, *of: object) -> None:
+    """That many elements, in any shape; `what`, formatted with `of`, says why so many."""
     if array.size != size:
-        raise KernelError(f"{name} has {array.size} elements; allowed: {size}, {what}")
+        raise KernelError(f"{name} has {array.size} elements; allowed: {size}, {what.format(*of)}")
 
 
 def check_apart(written: Sequence[Named], read: Sequence[Named], twins: Sequence[tuple[str, str]] = ()) -> None:
@@ -74,6 +83,8 @@ def check_apart(written: Sequence[Named], read: Sequence[Named], twins: Sequence
 
 def number(name: str, value: Any) -> float:
     """A finite number, for an argument that C takes as float64."""
+    if type(value) is float and -math.inf < value < math.inf:
+        return value
     if isinstance(value, bool) or not isinstance(value, _NUMBERS):
         raise KernelError(f"{name} is {quoted(value)}; allowed: a finite number")
     try:
@@ -87,6 +98,8 @@ def number(name: str, value: Any) -> float:
 
 def float32_number(name: str, value: Any) -> float:
     """A number in the range of float32; cffi rounds it to nearest, as `np.float32(value)` does."""
+    if type(value) is float and -FLOAT32_MAX <= value <= FLOAT32_MAX:
+        return value
     converted = number(name, value)
     if abs(converted) > FLOAT32_MAX:
         raise KernelError(
@@ -97,6 +110,8 @@ def float32_number(name: str, value: Any) -> float:
 
 def integer(name: str, value: Any, low: int, high: int, what: str = "") -> int:
     """An integer from `low` to `high`; `what` explains the bounds."""
+    if type(value) is int and low <= value <= high:
+        return value
     if isinstance(value, bool) or not isinstance(value, _INTEGERS) or not low <= value <= high:
         raise KernelError(f"{name} is {quoted(value)}; allowed: an integer from {low} to {high}{what}")
     return int(value)
@@ -104,6 +119,8 @@ def integer(name: str, value: Any, low: int, high: int, what: str = "") -> int:
 
 def block_length(value: Any) -> int:
     """How many elements share a scale."""
+    if type(value) is int and BLOCK_MIN <= value <= BLOCK_MAX and not value % BLOCK_STEP:
+        return value
     step = f" that is a multiple of {BLOCK_STEP}"
     block = integer("block", value, BLOCK_MIN, BLOCK_MAX, step)
     if block % BLOCK_STEP:

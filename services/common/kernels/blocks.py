@@ -4,10 +4,6 @@
 with `scales_size(n, block)` entries. Blocks run through an array in C order; the last one may be shorter.
 """
 
-from typing import Any, NamedTuple
-
-import numpy as np
-
 from services.common.kernels.arguments import (
     FLOAT32,
     INT8,
@@ -16,30 +12,35 @@ from services.common.kernels.arguments import (
     Float32Array,
     Int8Array,
     Int64Array,
-    Named,
     Uint8Array,
     block_length,
-    check_array,
+    check_read,
     check_shape,
     check_size,
+    check_written,
     float32_number,
     number,
 )
-from services.common.kernels.calls import call
-from services.common.kernels.threads import PIECE_STEP, Threads
+from services.common.kernels.calls import PER_BLOCK, Dtypes, Function, call
+from services.common.kernels.library import library
+from services.common.kernels.threads import Threads
 
 Codes = Int8Array | Uint8Array
 
-
-class _Format(NamedTuple):
-    """How codes are kept."""
-
-    dtype: np.dtype[Any]
-    per_byte: int
-
-
-_Q8 = _Format(INT8, 1)
-_Q4 = _Format(UINT8, 2)
+_IN_Q8: Dtypes = {"codes": INT8, "scales": FLOAT32}
+_IN_Q4: Dtypes = {"codes": UINT8, "scales": FLOAT32}
+_VECTORS: Dtypes = {"new_residual": FLOAT32, "x": FLOAT32, "residual": FLOAT32}
+_TWINS = (("new_residual", "residual"),)
+_PER_Q8 = (1, PER_BLOCK)
+_PER_Q4 = (2, PER_BLOCK)
+_QUANTISE_Q8 = Function("mahe_quantise_q8_f32", _IN_Q8 | _VECTORS, 3, _TWINS, (*_PER_Q8, 1, 1, 1))
+_QUANTISE_Q4 = Function("mahe_quantise_q4_f32", _IN_Q4 | _VECTORS, 3, _TWINS, (*_PER_Q4, 1, 1, 1))
+_DEQUANTISE_Q8 = Function("mahe_dequantise_q8_f32", {"x": FLOAT32} | _IN_Q8, 1, per=(1, *_PER_Q8))
+_DEQUANTISE_Q4 = Function("mahe_dequantise_q4_f32", {"x": FLOAT32} | _IN_Q4, 1, per=(1, *_PER_Q4))
+_DEQUANTISE_ADD_Q8 = Function("mahe_dequantise_add_q8_f32", {"dst": FLOAT32} | _IN_Q8, 1, per=(1, *_PER_Q8))
+_DEQUANTISE_ADD_Q4 = Function("mahe_dequantise_add_q4_f32", {"dst": FLOAT32} | _IN_Q4, 1, per=(1, *_PER_Q4))
+_FOLD_Q8 = Function("mahe_fold_q8_i64", {"acc": INT64} | _IN_Q8, 1, per=(1, *_PER_Q8))
+_FOLD_Q4 = Function("mahe_fold_q4_i64", {"acc": INT64} | _IN_Q4, 1, per=(1, *_PER_Q4))
 
 
 def scales_size(n: int, block: int) -> int:
@@ -67,7 +68,7 @@ def quantise_q8(
     Codes lie in -127..127. `residual` None is none, all zeros; `new_residual is residual` is allowed. A block with an
     entry that is not finite gets the scale NaN, codes 0 and a residual of 0; the header says it to the last bit.
     """
-    _quantise("mahe_quantise_q8_f32", _Q8, codes, scales, new_residual, x, residual, block, threads)
+    _quantise(_QUANTISE_Q8, codes, scales, new_residual, x, residual, block, threads)
 
 
 def quantise_q4(
@@ -81,12 +82,11 @@ def quantise_q4(
     threads: Threads | None = None,
 ) -> None:
     """As `quantise_q8`, with codes -7..7 kept as code + 8, element 2 i in the low half of a byte."""
-    _quantise("mahe_quantise_q4_f32", _Q4, codes, scales, new_residual, x, residual, block, threads)
+    _quantise(_QUANTISE_Q4, codes, scales, new_residual, x, residual, block, threads)
 
 
 def _quantise(
-    op: str,
-    form: _Format,
+    function: Function,
     codes: Codes,
     scales: Float32Array,
     new_residual: Float32Array,
@@ -95,39 +95,33 @@ def _quantise(
     block: int,
     threads: Threads | None,
 ) -> None:
-    check_array("x", x, FLOAT32)
+    check_read("x", x, FLOAT32)
     block = block_length(block)
-    _check_codes(form, codes, scales, ("x", x), block, writable=True)
-    check_array("new_residual", new_residual, FLOAT32, writable=True)
+    check_written("codes", codes, function.arrays["codes"])
+    check_written("scales", scales, FLOAT32)
+    _check_sizes(function.per[0], codes, scales, "x", x.size, block)
+    check_written("new_residual", new_residual, FLOAT32)
     check_shape("new_residual", new_residual, "x", x)
-    if residual is not None:
-        check_array("residual", residual, FLOAT32)
-        check_shape("residual", residual, "x", x)
-    call(
-        op,
-        {"codes": codes, "scales": scales, "new_residual": new_residual, "x": x, "residual": residual},
-        (block,),
-        x.size,
-        written=3,
-        twins=(("new_residual", "residual"),),
-        threads=threads,
-        per=(form.per_byte, block, 1, 1, 1),
-        step=_step(block),
-    )
+    if residual is None:
+        call(function, (codes, scales, new_residual, x), (library().ffi.NULL, block), x.size, threads, block)
+        return
+    check_read("residual", residual, FLOAT32)
+    check_shape("residual", residual, "x", x)
+    call(function, (codes, scales, new_residual, x, residual), (block,), x.size, threads, block)
 
 
 def dequantise_q8(
     x: Float32Array, codes: Int8Array, scales: Float32Array, block: int, *, threads: Threads | None = None
 ) -> None:
     """`x = float32(code) * scale` of its block; any codes (-128, too) and any scales are taken."""
-    _decode("mahe_dequantise_q8_f32", _Q8, ("x", x), codes, scales, (), block, threads)
+    _decode(_DEQUANTISE_Q8, "x", x, codes, scales, (), block, threads)
 
 
 def dequantise_q4(
     x: Float32Array, codes: Uint8Array, scales: Float32Array, block: int, *, threads: Threads | None = None
 ) -> None:
     """`x = float32(code) * scale` of its block; any codes (-8, too) and any scales are taken."""
-    _decode("mahe_dequantise_q4_f32", _Q4, ("x", x), codes, scales, (), block, threads)
+    _decode(_DEQUANTISE_Q4, "x", x, codes, scales, (), block, threads)
 
 
 def dequantise_add_q8(
@@ -141,7 +135,7 @@ def dequantise_add_q8(
 ) -> None:
     """`dst += float32(weight) * (float32(code) * scale)`: the bits of `dequantise_q8`, then `reduce_add`."""
     factors = (float32_number("weight", weight),)
-    _decode("mahe_dequantise_add_q8_f32", _Q8, ("dst", dst), codes, scales, factors, block, threads)
+    _decode(_DEQUANTISE_ADD_Q8, "dst", dst, codes, scales, factors, block, threads)
 
 
 def dequantise_add_q4(
@@ -155,7 +149,7 @@ def dequantise_add_q4(
 ) -> None:
     """`dst += float32(weight) * (float32(code) * scale)`: the bits of `dequantise_q4`, then `reduce_add`."""
     factors = (float32_number("weight", weight),)
-    _decode("mahe_dequantise_add_q4_f32", _Q4, ("dst", dst), codes, scales, factors, block, threads)
+    _decode(_DEQUANTISE_ADD_Q4, "dst", dst, codes, scales, factors, block, threads)
 
 
 def fold_q8(
@@ -171,7 +165,7 @@ def fold_q8(
 
     As with `fold` it is the caller's duty that every product is finite and at most `FOLD_PRODUCT_MAX`.
     """
-    _decode("mahe_fold_q8_i64", _Q8, ("acc", acc), codes, scales, (number("factor", factor),), block, threads)
+    _decode(_FOLD_Q8, "acc", acc, codes, scales, (number("factor", factor),), block, threads)
 
 
 def fold_q4(
@@ -187,36 +181,27 @@ def fold_q4(
 
     As with `fold` it is the caller's duty that every product is finite and at most `FOLD_PRODUCT_MAX`.
     """
-    _decode("mahe_fold_q4_i64", _Q4, ("acc", acc), codes, scales, (number("factor", factor),), block, threads)
+    _decode(_FOLD_Q4, "acc", acc, codes, scales, (number("factor", factor),), block, threads)
 
 
 def _decode(
-    op: str,
-    form: _Format,
-    target: Named,
+    function: Function,
+    to_name: str,
+    to: Float32Array | Int64Array,
     codes: Codes,
     scales: Float32Array,
     factors: tuple[float, ...],
     block: int,
     threads: Threads | None,
 ) -> None:
-    to_name, to = target
-    check_array(to_name, to, INT64 if to_name == "acc" else FLOAT32, writable=True)
+    check_written(to_name, to, function.arrays[to_name])
     block = block_length(block)
-    _check_codes(form, codes, scales, target, block, writable=False)
-    arrays = {to_name: to, "codes": codes, "scales": scales}
-    numbers, per = (*factors, block), (1, form.per_byte, block)
-    call(op, arrays, numbers, to.size, written=1, threads=threads, per=per, step=_step(block))
+    check_read("codes", codes, function.arrays["codes"])
+    check_read("scales", scales, FLOAT32)
+    _check_sizes(function.per[1], codes, scales, to_name, to.size, block)
+    call(function, (to, codes, scales), (*factors, block), to.size, threads, block)
 
 
-def _check_codes(form: _Format, codes: Codes, scales: Float32Array, of: Named, block: int, *, writable: bool) -> None:
-    name, n = of[0], of[1].size
-    check_array("codes", codes, form.dtype, writable=writable)
-    check_array("scales", scales, FLOAT32, writable=writable)
-    check_size("codes", codes, -(-n // form.per_byte), f"{form.per_byte} to a byte, for the {n} elements of {name}")
-    check_size("scales", scales, scales_size(n, block), f"one for each {block} of the {n} elements of {name}")
-
-
-def _step(block: int) -> int:
-    """Pieces hold whole blocks, so also whole bytes of codes."""
-    return -(-PIECE_STEP // block) * block
+def _check_sizes(per_byte: int, codes: Codes, scales: Float32Array, of: str, n: int, block: int) -> None:
+    check_size("codes", codes, -(-n // per_byte), "{} to a byte, for the {} elements of {}", per_byte, n, of)
+    check_size("scales", scales, -(-n // block), "one for each {} of the {} elements of {}", block, n, of)

@@ -22,7 +22,7 @@ Case = Callable[[int, Draw], Ready]
 BLOCKS = (32, 64, 256)
 WEIGHT = 0.3
 SCALE = 2.0**43  # of folds: with entries and scales of at most 1 and codes of at most 128, no product is beyond 2^51
-STEP = kernels.AdamWStep(lr=1e-2, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.01, t=3)
+STEP = 3
 
 
 def same_bits(got: Array, expected: Array) -> npt.NDArray[np.bool_]:
@@ -78,6 +78,11 @@ def _fold(n: int, draw: Draw) -> Ready:
     return partial(_updated, kernels.fold, (acc,), delta, SCALE), (in_numpy.fold(acc, delta, SCALE),)
 
 
+def _absmax(n: int, draw: Draw) -> Ready:
+    x = draw(n)
+    return lambda: (np.array([kernels.absmax(x)], np.float32),), (np.array([in_numpy.absmax(x)]),)
+
+
 def _stats(n: int, draw: Draw) -> Ready:
     x = draw(n)
     return lambda: (np.array(kernels.stats(x)),), (np.array(in_numpy.stats(x)),)
@@ -90,7 +95,9 @@ def _outer(kernel: Callable[..., None], numpy: Callable[..., Results], n: int, d
 
 def _adamw(n: int, draw: Draw) -> Ready:
     params, m, v, grad = draw(n), draw(n), np.abs(draw(n)), draw(n)
-    return partial(_updated, kernels.adamw, (params, m, v), grad, STEP), in_numpy.adamw(params, m, v, grad, STEP)
+    numbers = kernels.AdamWNumbers(lr=1e-2, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.01)
+    expected = in_numpy.adamw(params, m, v, grad, numbers, STEP)
+    return partial(_updated, kernels.adamw, (params, m, v), grad, numbers, STEP), expected
 
 
 def _bf16_from_f32(n: int, draw: Draw) -> Ready:
@@ -150,6 +157,7 @@ CASES: dict[str, Case] = {
     "sgd_update": _sgd_update,
     "axpy_segments": _axpy_segments,
     "fold": _fold,
+    "absmax": _absmax,
     "stats": _stats,
     "momentum": partial(_outer, kernels.momentum, in_numpy.momentum),
     "nesterov": partial(_outer, kernels.nesterov, in_numpy.nesterov),

@@ -15,7 +15,7 @@ from services.common.kernels.arguments import (
     Uint16Array,
     Uint32Array,
 )
-from services.common.kernels.optimizers import AdamWStep
+from services.common.kernels.optimizers import AdamWNumbers
 from services.common.kernels.vectors import Stats
 
 MAGNITUDE = np.uint32(0x7FFFFFFF)
@@ -32,6 +32,12 @@ def reduce_add(dst: Float32Array, src: Float32Array, weight: float) -> Float32Ar
 def fold(acc: Int64Array, delta: Float32Array, scale: float) -> Int64Array:
     """The new `acc`."""
     return acc + np.rint(delta.astype(np.float64) * scale).astype(np.int64)
+
+
+def absmax(x: Float32Array) -> np.float32:
+    """The largest of the bits without the sign."""
+    largest = np.append(x.view(np.uint32) & MAGNITUDE, np.uint32(0)).max(keepdims=True)
+    return np.float32(largest.view(np.float32)[0])
 
 
 def stats(x: Float32Array) -> Stats:
@@ -58,10 +64,10 @@ def nesterov(m: Float32Array, g: Float32Array, lr: float, mu: float) -> tuple[Fl
 
 
 def adamw(
-    params: Float32Array, m: Float32Array, v: Float32Array, grad: Float32Array, step: AdamWStep
+    params: Float32Array, m: Float32Array, v: Float32Array, grad: Float32Array, numbers: AdamWNumbers, t: int
 ) -> tuple[Float32Array, Float32Array, Float32Array]:
     """The new (params, m, v)."""
-    c = {name: np.float32(value) for name, value in step.rounded().items()}
+    c = {name: np.float32(value) for name, value in numbers.fields(t).items()}
     new_m = c["beta1"] * m + c["rest1"] * grad
     new_v = c["beta2"] * v + c["rest2"] * (grad * grad)
     below: Float32Array = np.sqrt(new_v * c["unbias2"]) + c["eps"]

@@ -7,12 +7,12 @@ second implementation to fall back to, so nobody trains slowly without knowing.
 import functools
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from cffi import FFI
 
 from services.common.errors import KernelError, quoted
@@ -46,10 +46,17 @@ class Library:
     lib: Any
     path: Path
     types: dict[np.dtype[Any], Any]  # the C type of an array of each dtype
+    from_buffer: Callable[..., Any]
+    """(C type, array) -> the array's memory as C sees it. That keeps the array alive: it must outlive the call."""
+    new: Callable[..., Any]
+    """(C type of a pointer) -> memory of its own for what it points to, all zeros."""
 
-    def pointer(self, array: npt.NDArray[Any]) -> Any:
-        """The array's memory as C sees it; it keeps the array alive, so it must live until the call has returned."""
-        return self.ffi.from_buffer(self.types[array.dtype], array)
+    def function(self, op: str) -> Callable[..., Any]:
+        """The function of that name; an older library of the same ABI may lack one that was added since."""
+        found: Callable[..., Any] | None = getattr(self.lib, op, None)
+        if found is None:
+            raise KernelError(f"{self.path} lacks {op}: run `make kernels`")
+        return found
 
     def tier(self) -> str:
         """The tier in use."""
@@ -101,7 +108,10 @@ def open_library(folder: Path, *, tier: str = "auto") -> Library:
     except OSError as error:
         raise KernelError(f"the kernel library cannot be loaded: {error}: run `make kernels`") from error
     _check_abi(ffi, lib, path)
-    opened = Library(ffi, lib, path, {dtype: ffi.typeof(name) for dtype, name in _C_TYPES.items()})
+    types = {dtype: ffi.typeof(name) for dtype, name in _C_TYPES.items()}
+    # What FFI.from_buffer and FFI.new call in the end: with every array these layers would cost as much again.
+    inner = getattr(ffi, "_backend", ffi)
+    opened = Library(ffi, lib, path, types, inner.from_buffer, getattr(inner, "newp", ffi.new))
     set_tier(opened, tier)
     return opened
 

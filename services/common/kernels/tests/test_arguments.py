@@ -10,12 +10,12 @@ import pytest
 
 from services.common import kernels
 from services.common.errors import KernelError
-from services.common.kernels import AdamWStep
+from services.common.kernels import AdamWNumbers
 from services.common.kernels.cases import CASES
 
 Array = npt.NDArray[Any]
 N, BLOCK = 64, 32
-STEP = AdamWStep(1e-3, 0.9, 0.999, 1e-8, 0.01, 1)
+NUMBERS = AdamWNumbers(1e-3, 0.9, 0.999, 1e-8, 0.01)
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ CALLS = {
         kernels.sgd_update, {"params": floats, "grad": floats}, {"lr": 1.0}, ("params",), ("params", "grad")
     ),
     "fold": Call(kernels.fold, {"acc": of(np.int64), "delta": floats}, {"scale": 1.0}, ("acc",)),
+    "absmax": Call(kernels.absmax, {"x": floats}, {}, ()),
     "stats": Call(kernels.stats, {"x": floats}, {}, ()),
     "momentum": Call(
         kernels.momentum,
@@ -76,7 +77,7 @@ CALLS = {
     "adamw": Call(
         kernels.adamw,
         {"params": floats, "m": floats, "v": floats, "grad": floats},
-        {"step": STEP},
+        {"numbers": NUMBERS, "t": 1, "lr_scale": 1.0},
         ("params", "m", "v"),
     ),
     "bf16_from_f32": Call(kernels.bf16_from_f32, {"dst": of(np.uint16), "src": floats}, {}, ("dst",)),
@@ -124,8 +125,9 @@ CALLS = {
 }
 ARGUMENTS = [(op, name) for op, call in CALLS.items() for name in call.arrays]
 WRITTEN = [(op, name) for op, call in CALLS.items() for name in call.written]
-FACTORS = [(op, name) for op, call in CALLS.items() for name in call.rest if name in ("weight", "lr", "mu")]
+FACTORS = [(op, name) for op, call in CALLS.items() for name in call.rest if name in ("weight", "lr", "mu", "lr_scale")]
 DOUBLES = [(op, name) for op, call in CALLS.items() for name in call.rest if name in ("scale", "factor")]
+ANY_SIZE = ("absmax", "stats", "topk")
 BLOCKS = [op for op, call in CALLS.items() if "block" in call.rest]
 PAIRS = [
     (op, to, other)
@@ -182,7 +184,7 @@ def test_what_is_not_aligned(op: str, name: str) -> None:
     CALLS[op].run(**{name: moved(good, good.itemsize)})
 
 
-@pytest.mark.parametrize(("op", "name"), [one for one in ARGUMENTS if one not in {("stats", "x"), ("topk", "x")}])
+@pytest.mark.parametrize(("op", "name"), [one for one in ARGUMENTS if one[1] != "x" or one[0] not in ANY_SIZE])
 def test_another_size_or_shape(op: str, name: str) -> None:
     good = CALLS[op].arrays[name]()
     for other in (good[: good.size // 2].copy(), np.tile(good, 2), good[:0].copy()):
@@ -261,16 +263,26 @@ def test_a_wrong_k(value: Any) -> None:
         ("beta2", 1, "a number from 0 to below 1"),
         ("eps", -1e-9, "a number that is not negative"),
         ("weight_decay", None, "a finite number"),
-        ("t", 0, "an integer from 1 to 9007199254740992, the number of this step"),
-        ("t", 1.0, "an integer from 1"),
     ],
 )
 def test_wrong_numbers_of_adamw(name: str, value: Any, allowed: str) -> None:
-    good: dict[str, Any] = {"lr": 1e-3, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01, "t": 1}
+    good: dict[str, Any] = {"lr": 1e-3, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01}
     with pytest.raises(KernelError) as caught:
-        AdamWStep(**(good | {name: value}))
+        AdamWNumbers(**(good | {name: value}))
     assert caught.value.sentence.startswith(f"{name} is {value!r}; allowed: {allowed}")
-    assert refused("adamw", step=good) == f"step is {str(good)[:77]}...; allowed: an AdamWStep"
+    assert refused("adamw", numbers=good) == f"numbers is {good}; allowed: AdamWNumbers"
+
+
+@pytest.mark.parametrize("value", [0, -1, 2**53 + 1, 1.0, True, None])
+def test_a_wrong_step_of_adamw(value: Any) -> None:
+    allowed = "an integer from 1 to 9007199254740992, the number of this step"
+    assert refused("adamw", t=value) == f"t is {value!r}; allowed: {allowed}"
+
+
+def test_a_learning_rate_of_adamw_that_becomes_too_large() -> None:
+    large = AdamWNumbers(2.0, 0.9, 0.999, 1e-8, 0.01)
+    sentence = refused("adamw", numbers=large, lr_scale=2e38)
+    assert sentence == "lr * lr_scale is 4e+38; allowed: a number in the range of float32, up to 3.403e+38"
 
 
 @pytest.mark.parametrize(

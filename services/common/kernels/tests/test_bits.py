@@ -1,5 +1,6 @@
 """Every kernel through Python, on plain C and on the best tier: bit for bit what NumPy computes."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -48,7 +49,7 @@ def test_it_is_numpy(name: str, draw: Callable[[int], Draw]) -> None:
 
 
 def test_every_function_has_a_case() -> None:
-    others = {"AdamWStep", "Stats", "Threads", "kernel_impl", "q4_codes_size", "scales_size"}
+    others = {"AdamWNumbers", "Stats", "Threads", "kernel_impl", "q4_codes_size", "scales_size"}
     assert set(kernels.__all__) - others == set(CASES)
 
 
@@ -135,6 +136,20 @@ def test_fold_does_not_depend_on_the_order() -> None:
 
 
 @pytest.mark.usefixtures("tier")
+def test_absmax_tells_whether_all_is_finite() -> None:
+    x = uniform(8)(1000)
+    assert kernels.absmax(x) == np.abs(x).max()
+    for place in (0, 500, 999):
+        for value in (np.inf, -np.inf, np.nan, -np.nan):
+            worse = x.copy()
+            worse[place] = value
+            assert not math.isfinite(kernels.absmax(worse))
+    assert math.copysign(1, kernels.absmax(np.zeros(0, np.float32))) == 1
+    assert math.copysign(1, kernels.absmax(np.full(40, -0.0, np.float32))) == 1
+    assert math.isnan(kernels.absmax(np.array([[np.inf, np.nan], [1, 2]], np.float32)))
+
+
+@pytest.mark.usefixtures("tier")
 def test_stats_of_nothing_finite() -> None:
     assert kernels.stats(np.full(40, np.nan, np.float32)) == (40, 0.0, 0.0)
     assert kernels.stats(np.tile(SPECIAL, 3)).nonfinite == 9
@@ -203,9 +218,21 @@ def test_arrays_of_any_shape_and_offset() -> None:
 def test_adamw_rounds_its_numbers_once() -> None:
     """1 - beta and the bias corrections in float64: what PyTorch does, and what a checkpoint of MAHE relies on."""
     zero: Float32Array = np.zeros(1, np.float32)
-    step = kernels.AdamWStep(lr=1.0, beta1=0.9, beta2=0.999, eps=0.0, weight_decay=0.0, t=7)
+    numbers = kernels.AdamWNumbers(lr=1.0, beta1=0.9, beta2=0.999, eps=0.0, weight_decay=0.0)
     params, m, v = zero.copy(), zero.copy(), zero.copy()
-    kernels.adamw(params, m, v, np.ones(1, np.float32), step)
+    kernels.adamw(params, m, v, np.ones(1, np.float32), numbers, 7)
     assert (m[0], v[0]) == (np.float32(1 - 0.9), np.float32(1 - 0.999))
     m_hat = m * np.float32(1 / (1 - 0.9**7))
     assert params == -(m_hat / np.sqrt(v * np.float32(1 / (1 - 0.999**7))))
+
+
+def test_the_numbers_of_adamw_are_those_of_their_step_in_any_order() -> None:
+    """They keep C's memory from step to step: nothing of the last may be left in it."""
+    draw, numbers = uniform(10), kernels.AdamWNumbers(1e-2, 0.9, 0.999, 1e-8, 0.01)
+    for t, lr_scale in ((7, 0.25), (1, 1.0), (2, 0.0), (2, 1e3), (2**40, 1.0)):
+        params, m, v, grad = draw(65), draw(65), np.abs(draw(65)), draw(65)
+        scaled = kernels.AdamWNumbers(1e-2 * lr_scale, 0.9, 0.999, 1e-8, 0.01)
+        expected = in_numpy.adamw(params, m, v, grad, scaled, t)
+        kernels.adamw(params, m, v, grad, numbers, t, lr_scale)
+        for got, right in zip((params, m, v), expected, strict=True):
+            assert same_bits(got, right).all()

@@ -91,6 +91,16 @@ def test_a_header_that_does_not_fit(tmp_path: Path, old: str, new: str, sentence
         open_library(tmp_path)
 
 
+def test_a_library_from_before_a_function_was_added(tmp_path: Path) -> None:
+    root = edited_sources(tmp_path, "MAHE_API int32_t mahe_absmax_f32(const float *x, size_t n, float *out);\n", "")
+    shutil.copy(LIB_FOLDER / LIBRARY_NAME, tmp_path)
+    shutil.copy(root / "include" / HEADER_NAME, tmp_path)
+    opened = open_library(tmp_path)
+    opened.function("mahe_stats_f32")
+    with pytest.raises(KernelError, match="lacks mahe_absmax_f32: run `make kernels`"):
+        opened.function("mahe_absmax_f32")
+
+
 def test_an_unknown_tier(tmp_path: Path) -> None:
     with pytest.raises(KernelError, match="MAHE_KERNEL is 'sse'; allowed: scalar, avx2, neon, auto; set it to auto"):
         open_library(LIB_FOLDER, tier="sse")

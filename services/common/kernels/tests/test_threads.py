@@ -123,7 +123,7 @@ def test_a_split_call_has_the_same_bits() -> None:
     draw = drawn(2)
     a, b, c, d = (draw(LARGE) for _ in range(4))
     acc, half = np.arange(LARGE, dtype=np.int64), np.zeros(LARGE, np.uint16)
-    step = kernels.AdamWStep(1e-3, 0.9, 0.999, 1e-8, 0.01, 2)
+    numbers = kernels.AdamWNumbers(1e-3, 0.9, 0.999, 1e-8, 0.01)
     codes8, codes4 = np.zeros(LARGE, np.int8), np.zeros(kernels.q4_codes_size(LARGE), np.uint8)
     block = 96
     scales = np.zeros(kernels.scales_size(LARGE, block), np.float32)
@@ -133,7 +133,7 @@ def test_a_split_call_has_the_same_bits() -> None:
         kernels.reduce_add(w, x, 0.3, threads=threads)
         kernels.sgd_update(w, x, 0.3, threads=threads)
         kernels.fold(s, w, 2.0**40, threads=threads)
-        kernels.adamw(w, x, y, z, step, threads=threads)
+        kernels.adamw(w, x, y, z, numbers, 2, threads=threads)
         kernels.momentum(z, x, z, 0.5, 0.9, threads=threads)
         kernels.nesterov(z, x, w, 0.5, 0.9, threads=threads)
         kernels.bf16_from_f32(half, z, threads=threads)
