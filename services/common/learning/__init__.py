@@ -1,5 +1,6 @@
 """Learning: models, optimizers, data, and the numbers of a round. Pure: no sockets, no clock, no logs, no threads."""
 
+from services.common.learning import encodings
 from services.common.learning.bits import SEED_MAX
 from services.common.learning.cards import catalog
 from services.common.learning.datasets import Dataset, Descriptor, describe, load
@@ -8,7 +9,8 @@ from services.common.learning.inner import InnerOptimizer, build_inner
 from services.common.learning.local_steps import Cancelled, LocalResult, LocalTask, run_local_steps
 from services.common.learning.models import Model, build_model
 from services.common.learning.outer import OuterOptimizer, apply_update, build_outer
-from services.common.learning.parameters import Floats, Ints, Layout, digest
+from services.common.learning.parameters import Floats, Ints, Layout, bytes_digest, digest
+from services.common.learning.robust import coordinate_median, trimmed_mean
 from services.common.learning.shards import Range, batches, indices, permutation
 from services.common.learning.specification import BAD_SPECIFICATION, Specification
 
@@ -34,11 +36,15 @@ __all__ = [
     "build_inner",
     "build_model",
     "build_outer",
+    "bytes_digest",
     "catalog",
+    "coordinate_median",
     "describe",
     "digest",
+    "encodings",
     "indices",
     "load",
     "permutation",
     "run_local_steps",
+    "trimmed_mean",
 ]

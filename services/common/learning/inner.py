@@ -1,5 +1,7 @@
 """Inner optimizers: one mini-batch step on the local parameters, in place. Data: `{"name": "sgd", "lr": 0.1}`.
 
+Each also takes `schedule` and `warmup` (`schedule.py`) and `prox`, FedProx's pull to the anchor: the optimizer only
+carries these, `local_steps.py` knows position and anchor and does them.
 Not for the step the master takes once per round: that is `outer.py`. All of it on one thread: a worker has been given
 its cores already.
 """
@@ -8,22 +10,30 @@ from typing import Protocol
 
 import numpy as np
 
-from services.common.kernels import AdamWStep, adamw, sgd_update
+from services.common.kernels import AdamWNumbers, adamw, sgd_update
 from services.common.learning.optimizer_state import GivenState, State, load_state
 from services.common.learning.parameters import Floats
+from services.common.learning.schedule import SCHEDULE_FIELDS, Schedule, read_schedule
 from services.common.learning.specification import Specification, check_fields, choice, real
 
 LR_MIN, LR_MAX = 1e-8, 10.0
 DECAY_RATE_MAX = 0.99999
 EPS_MIN, EPS_MAX = 1e-12, 1.0
 WEIGHT_DECAY_MAX = 1.0
+PROX_MAX = 10.0
+
+_COMMON_FIELDS = ("name", "lr", "prox", *SCHEDULE_FIELDS)
 
 
 class InnerOptimizer(Protocol):
     """One optimizer for vectors of one length; it owns its state."""
 
-    def step(self, params: Floats, grad: Floats) -> None:
-        """Changes `params` (float32[n]) in place; `grad` (float32[n]) is only read."""
+    schedule: Schedule
+    prox: float
+    """mu of FedProx: Li et al., MLSys 2020, eq. 2. 0: none."""
+
+    def step(self, params: Floats, grad: Floats, lr_scale: float = 1.0) -> None:
+        """Changes `params` (float32[n]) in place, at the rate lr * `lr_scale`; `grad` (float32[n]) is only read."""
 
     def state(self) -> State:
         """A copy of the state as arrays by name; empty when there is none."""
@@ -34,15 +44,22 @@ class InnerOptimizer(Protocol):
 
 def build_inner(spec: Specification, n: int) -> InnerOptimizer:
     """The optimizer of `spec` for vectors of `n`, with fresh state; SettingsError names a bad field."""
+    optimizer = _build_rule(spec, n)
+    optimizer.schedule = read_schedule(spec)
+    optimizer.prox = real("prox", spec.get("prox", 0.0), 0.0, PROX_MAX)
+    return optimizer
+
+
+def _build_rule(spec: Specification, n: int) -> InnerOptimizer:
     name = choice("inner optimizer", spec, "name", ("adamw", "momentum", "sgd"))
     lr = real(f"{name} lr", spec.get("lr"), LR_MIN, LR_MAX)
     if name == "sgd":
-        check_fields(name, spec, ("name", "lr"))
+        check_fields(name, spec, _COMMON_FIELDS)
         return Sgd(lr)
     if name == "momentum":
-        check_fields(name, spec, ("name", "lr", "momentum"))
+        check_fields(name, spec, (*_COMMON_FIELDS, "momentum"))
         return Momentum(lr, real("momentum", spec.get("momentum", 0.9), 0.0, DECAY_RATE_MAX), n)
-    check_fields(name, spec, ("name", "lr", "beta1", "beta2", "eps", "weight_decay"))
+    check_fields(name, spec, (*_COMMON_FIELDS, "beta1", "beta2", "eps", "weight_decay"))
     return AdamW(
         lr,
         real("adamw beta1", spec.get("beta1", 0.9), 0.0, DECAY_RATE_MAX),
@@ -56,12 +73,15 @@ def build_inner(spec: Specification, n: int) -> InnerOptimizer:
 class Sgd:
     """params <- params - lr * grad (Robbins & Monro, 1951). No state."""
 
+    schedule = Schedule()
+    prox = 0.0
+
     def __init__(self, lr: float) -> None:
         self._lr = lr
 
-    def step(self, params: Floats, grad: Floats) -> None:
+    def step(self, params: Floats, grad: Floats, lr_scale: float = 1.0) -> None:
         """One step in place."""
-        sgd_update(params, grad, self._lr)
+        sgd_update(params, grad, self._lr * lr_scale)
 
     def state(self) -> State:
         """Empty."""
@@ -75,8 +95,12 @@ class Sgd:
 class Momentum:
     """v <- momentum * v + grad; params <- params - lr * v (Polyak, 1964; the learning rate outside v, as PyTorch does).
 
-    Sutskever et al., ICML 2013, eq. 1-2 keep lr inside v; for a constant lr both are the same.
+    Sutskever et al., ICML 2013, eq. 1-2 keep lr inside v; for a constant lr both are the same. Here a schedule leaves v
+    as it is: the rate of the moment is that of the whole step.
     """
+
+    schedule = Schedule()
+    prox = 0.0
 
     def __init__(self, lr: float, momentum: float, n: int) -> None:
         self._lr = lr
@@ -84,11 +108,11 @@ class Momentum:
         self._velocity = np.zeros(n, dtype=np.float32)
 
     @np.errstate(over="ignore", invalid="ignore")  # a diverging run is seen in its loss, not in warnings
-    def step(self, params: Floats, grad: Floats) -> None:
+    def step(self, params: Floats, grad: Floats, lr_scale: float = 1.0) -> None:
         """One step in place. Not the kernel `momentum`: it writes the update, too, for `sgd_update` to read again."""
         self._velocity *= self._momentum
         self._velocity += grad
-        sgd_update(params, self._velocity, self._lr)
+        sgd_update(params, self._velocity, self._lr * lr_scale)
 
     def state(self) -> State:
         """`velocity` float32[n]."""
@@ -107,18 +131,19 @@ class AdamW:
     eta_t = lr: the decay is multiplied by lr, as in PyTorch.
     """
 
+    schedule = Schedule()
+    prox = 0.0
+
     def __init__(self, lr: float, beta1: float, beta2: float, eps: float, weight_decay: float, n: int) -> None:
-        self._lr, self._beta1, self._beta2, self._eps, self._weight_decay = lr, beta1, beta2, eps, weight_decay
+        self._numbers = AdamWNumbers(lr, beta1, beta2, eps, weight_decay)
         self._steps = np.zeros(1, dtype=np.int64)
         self._first = np.zeros(n, dtype=np.float32)
         self._second = np.zeros(n, dtype=np.float32)
 
-    def step(self, params: Floats, grad: Floats) -> None:
+    def step(self, params: Floats, grad: Floats, lr_scale: float = 1.0) -> None:
         """One step in place."""
         self._steps += 1
-        t = int(self._steps[0])
-        numbers = AdamWStep(self._lr, self._beta1, self._beta2, self._eps, self._weight_decay, t)
-        adamw(params, self._first, self._second, grad, numbers)
+        adamw(params, self._first, self._second, grad, self._numbers, int(self._steps[0]), lr_scale)
 
     def state(self) -> State:
         """`steps` int64[1], `first` and `second` moments float32[n]."""

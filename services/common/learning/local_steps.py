@@ -10,6 +10,7 @@ from itertools import cycle, islice
 
 import numpy as np
 
+from services.common.kernels import reduce_add
 from services.common.learning.datasets import Dataset
 from services.common.learning.inner import InnerOptimizer
 from services.common.learning.models import Model
@@ -37,6 +38,14 @@ class LocalTask:
     k_steps: int
     delta_scale: float = 1.0
     """K / K_i when this worker takes K_i steps in place of K (FedNova: Wang et al., NeurIPS 2020, eq. 8), else 1."""
+    begin: float = 0.0
+    """Position in the run before the first step, 0..1: round / rounds, with rounds counted from 0."""
+    end: float = 0.0
+    """Position after the last step, `begin`..1."""
+
+    def position(self, step: int) -> float:
+        """Where step 1..k_steps begins: its learning rate is that of this position."""
+        return self.begin + (self.end - self.begin) * (step - 1) / self.k_steps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +55,7 @@ class LocalResult:
     delta: Floats
     """float32[n], owned by the receiver."""
     loss: float
-    """Mean over the samples of all steps, each at the parameters before its step."""
+    """Mean over the samples of all steps, each at the parameters before its step; without the term of FedProx."""
     samples: int
     """Samples processed; examples count again when the shard is cycled."""
     steps: int
@@ -60,17 +69,23 @@ def run_local_steps(
     """Takes `task.k_steps` steps over the shard's batches, again from the first when they run out.
 
     `anchor` (float32[n]) is only read; `optimizer` keeps its state. Raises `Cancelled` when `on_step` returns True.
+    With `optimizer.prox` = mu > 0 the loss stepped on is F(local) + mu / 2 * |local - anchor|^2 (FedProx: Li et al.,
+    MLSys 2020, eq. 2).
     A run that diverges gives a loss and a delta that are not finite, without a warning: the receiver refuses those.
     """
+    assert 0 <= task.begin <= task.end <= 1, f"positions {task.begin} to {task.end}; 0 <= begin <= end <= 1 is needed"
     held = indices(task.seed, len(dataset.y_train), task.ranges)
     assert len(held), f"shard {task.shard} of round {task.round} is empty"
     shard_batches = list(batches(task.seed, task.round, task.shard, held, task.batch))
     local = anchor.copy()
     gradient = np.empty_like(local)
+    apart = np.empty_like(local) if optimizer.prox else None
     loss_sum, samples, n_correct = 0.0, 0, 0
     for step, rows in enumerate(islice(cycle(shard_batches), task.k_steps), start=1):
         loss, batch_correct = model.loss_and_gradient(local, dataset.x_train[rows], dataset.y_train[rows], gradient)
-        optimizer.step(local, gradient)
+        if apart is not None:
+            _add_prox(gradient, optimizer.prox, local, anchor, apart)
+        optimizer.step(local, gradient, optimizer.schedule.factor(task.position(step)))
         loss_sum += loss * len(rows)
         samples += len(rows)
         n_correct += batch_correct
@@ -81,3 +96,10 @@ def run_local_steps(
         if task.delta_scale != 1.0:
             delta *= np.float32(task.delta_scale)
     return LocalResult(delta, loss_sum / samples, samples, task.k_steps, n_correct)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _add_prox(gradient: Floats, mu: float, local: Floats, anchor: Floats, apart: Floats) -> None:
+    """gradient += mu * (local - anchor), in place; `apart` is room for the difference."""
+    np.subtract(local, anchor, out=apart)
+    reduce_add(gradient, apart, mu)

@@ -4,20 +4,29 @@ The mean delta is a gradient (Reddi et al., "Adaptive Federated Optimization", I
 turned: delta = anchor - local points uphill), so theta goes *against* it. An optimizer makes the *update*
 (what is taken from version v to get v+1) out of the mean delta; `step` takes it away. The two are apart because
 replicas receive the update, possibly encoded, and must take away the very same numbers.
-Momentum, nesterov and fedadam belong here: a class with `update` and `state`, a branch in `build_outer`.
+Their state is float32 arrays between two rounds, so that a run resumed from a checkpoint goes on bit for bit.
 """
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 
-from services.common.kernels import Threads, sgd_update
+from services.common.kernels import Threads, momentum, nesterov, sgd_update
 from services.common.learning.optimizer_state import GivenState, State, load_state
 from services.common.learning.parameters import Floats
 from services.common.learning.specification import Specification, check_fields, choice, real
 
 OUTER_LR_MIN, OUTER_LR_MAX = 1e-6, 10.0
-OUTER_LR_DEFAULT = 1.0
+OUTER_LR_DEFAULT = {"fedavg": 1.0, "momentum": 0.7, "nesterov": 0.7, "fedadam": 0.01}
+MU_DEFAULT = 0.6
+"""Mild, for short runs: a step is worth lr / (1 - mu) = 1.75 deltas in the long run. DiLoCo's 0.9 is for long ones."""
+OUTER_DECAY_MAX = 0.999
+TAU_MIN, TAU_MAX = 1e-8, 1.0
+ENTRIES_AT_ONCE = 1 << 16
+"""Entries that FedAdam turns into float64 at a time."""
+ROUNDS_PER_MEMORY = 10
+"""Momentum remembers about 1 / (1 - mu) rounds; a run shall be this many times as long."""
 
 
 class OuterOptimizer(Protocol):
@@ -36,14 +45,42 @@ class OuterOptimizer(Protocol):
         """Takes over a copy of what `state()` gave; SettingsError when it does not fit."""
 
 
-def build_outer(spec: Specification, threads: Threads | None = None) -> OuterOptimizer:
-    """The outer optimizer of `spec`, with fresh state; SettingsError names a bad field.
+def build_outer(spec: Specification, n: int, threads: Threads | None = None) -> OuterOptimizer:
+    """The outer optimizer of `spec` for vectors of `n`, with fresh state; SettingsError names a bad field.
 
     With `threads`, those of the master, its steps over some MiB go over several; the bits stay the same.
     """
-    choice("outer optimizer", spec, "name", ("fedavg",))
-    check_fields("fedavg", spec, ("name", "lr"))
-    return FedAvg(real("fedavg lr", spec.get("lr", OUTER_LR_DEFAULT), OUTER_LR_MIN, OUTER_LR_MAX), threads)
+    name = choice("outer optimizer", spec, "name", OUTER_LR_DEFAULT)
+    lr = real(f"{name} lr", spec.get("lr", OUTER_LR_DEFAULT[name]), OUTER_LR_MIN, OUTER_LR_MAX)
+    if name == "fedavg":
+        check_fields(name, spec, ("name", "lr"))
+        return FedAvg(lr, threads)
+    if name == "fedadam":
+        check_fields(name, spec, ("name", "lr", "beta1", "beta2", "tau"))
+        beta1 = real("fedadam beta1", spec.get("beta1", 0.9), 0.0, OUTER_DECAY_MAX)
+        beta2 = real("fedadam beta2", spec.get("beta2", 0.99), 0.0, OUTER_DECAY_MAX)
+        return FedAdam(lr, beta1, beta2, real("fedadam tau", spec.get("tau", 1e-3), TAU_MIN, TAU_MAX), n, threads)
+    check_fields(name, spec, ("name", "lr", "mu"))
+    mu = real(f"{name} mu", spec.get("mu", MU_DEFAULT), 0.0, OUTER_DECAY_MAX)
+    return OuterMomentum(nesterov if name == "nesterov" else momentum, lr, mu, n, threads)
+
+
+def warnings_of(spec: Specification, rounds: int) -> list[str]:
+    """What to tell whoever starts a run of `rounds` rounds with an outer optimizer that `build_outer` takes.
+
+    In a short run the deltas still point one way and momentum adds them up: at mu 0.9 and lr 0.7 to seven of them,
+    which can overshoot.
+    """
+    mu = float(spec.get("mu", MU_DEFAULT)) if spec["name"] in ("momentum", "nesterov") else 0.0
+    if mu == 0 or _long_enough(rounds, mu):
+        return []
+    advised = f"mu {MU_DEFAULT:g} or fedavg" if _long_enough(rounds, MU_DEFAULT) else "fedavg"
+    needed = f"outer momentum {mu:g} needs about {ROUNDS_PER_MEMORY / (1 - mu):.0f} rounds"
+    return [f"{needed}; this run has {rounds}: use {advised}"]
+
+
+def _long_enough(rounds: int, mu: float) -> bool:
+    return rounds >= ROUNDS_PER_MEMORY / (1 - mu) - 1e-6  # 1 - 0.9 is not quite 0.1
 
 
 def apply_update(params: Floats, update: Floats, threads: Threads | None = None) -> None:
@@ -76,3 +113,75 @@ class FedAvg:
     def load(self, state: GivenState) -> None:
         """Takes only an empty state."""
         load_state({}, state)
+
+
+class OuterMomentum:
+    """m <- mu * m + g with the mean delta g; the update is lr * m, or lr * (g + mu * m) by the kernel `nesterov`.
+
+    FedAvgM: Hsu et al., arXiv 1909.06335, section 4; Nesterov's: Douillard et al. (DiLoCo), arXiv 2311.08105,
+    algorithm 1, in the form of Sutskever et al., ICML 2013, as PyTorch has it. The learning rate is outside m.
+    """
+
+    def __init__(
+        self, kernel: Callable[..., Any], lr: float, mu: float, n: int, threads: Threads | None = None
+    ) -> None:
+        self._kernel, self._lr, self._mu, self._threads = kernel, lr, mu, threads
+        self._momentum = np.zeros(n, dtype=np.float32)
+
+    def update(self, mean_delta: Floats) -> Floats:
+        """The update, a new float32[n]; m moves on."""
+        update = np.empty_like(mean_delta)
+        self._kernel(update, self._momentum, mean_delta, self._lr, self._mu, threads=self._threads)
+        return update
+
+    def step(self, params: Floats, mean_delta: Floats) -> None:
+        """params <- params - update, in place."""
+        apply_update(params, self.update(mean_delta), self._threads)
+
+    def state(self) -> State:
+        """`momentum` float32[n]."""
+        return {"momentum": self._momentum.copy()}
+
+    def load(self, state: GivenState) -> None:
+        """Takes over a copy of `momentum`."""
+        load_state({"momentum": self._momentum}, state)
+
+
+class FedAdam:
+    """Reddi et al., "Adaptive Federated Optimization", ICLR 2021, algorithm 2, with the mean delta g as the gradient.
+
+    m <- beta1 m + (1 - beta1) g;  v <- beta2 v + (1 - beta2) g^2;  update = lr * m / (sqrt(v) + tau). No bias
+    correction; m begins at 0 and v at tau^2, the least the algorithm allows. Computed in float64, kept in float32:
+    |g| is at most the bound of the fold, 2^40, so v stays finite.
+    """
+
+    def __init__(
+        self, lr: float, beta1: float, beta2: float, tau: float, n: int, threads: Threads | None = None
+    ) -> None:
+        self._lr, self._beta1, self._beta2, self._tau, self._threads = lr, beta1, beta2, tau, threads
+        self._first = np.zeros(n, dtype=np.float32)
+        self._second = np.full(n, tau * tau, dtype=np.float32)
+
+    def update(self, mean_delta: Floats) -> Floats:
+        """The update, a new float32[n]; the moments move on. In ranges: little memory for any n."""
+        update = np.empty_like(mean_delta)
+        for start in range(0, len(mean_delta), ENTRIES_AT_ONCE):
+            part = slice(start, start + ENTRIES_AT_ONCE)
+            g = mean_delta[part].astype(np.float64)
+            m = self._beta1 * self._first[part].astype(np.float64) + (1 - self._beta1) * g
+            v = self._beta2 * self._second[part].astype(np.float64) + (1 - self._beta2) * g * g
+            self._first[part], self._second[part] = m, v
+            update[part] = self._lr * m / (np.sqrt(v) + self._tau)
+        return update
+
+    def step(self, params: Floats, mean_delta: Floats) -> None:
+        """params <- params - update, in place."""
+        apply_update(params, self.update(mean_delta), self._threads)
+
+    def state(self) -> State:
+        """The moments `first` and `second`, float32[n]."""
+        return {"first": self._first.copy(), "second": self._second.copy()}
+
+    def load(self, state: GivenState) -> None:
+        """Takes over copies of `first` and `second`."""
+        load_state({"first": self._first, "second": self._second}, state)

@@ -49,5 +49,9 @@ def layout_of(arrays: Iterable[tuple[str, tuple[int, ...]]]) -> Layout:
 
 def digest(params: Floats) -> str:
     """xxh3-128 of the vector's little-endian bytes, as 32 hex digits: equal exactly when two replicas are equal."""
-    little = np.ascontiguousarray(params, dtype="<f4")
-    return xxhash.xxh3_128_hexdigest(little.view(np.uint8).data)
+    return bytes_digest(np.ascontiguousarray(params, dtype="<f4").view(np.uint8))
+
+
+def bytes_digest(encoded: npt.NDArray[np.uint8]) -> str:
+    """xxh3-128 of bytes as they are, as 32 hex digits."""
+    return xxhash.xxh3_128_hexdigest(encoded.data)

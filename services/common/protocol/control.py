@@ -17,7 +17,7 @@ Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
 class CreateRun(Message):
-    """Start a run with this specification. Answer: {"run": id}."""
+    """Start a run with this specification. Answer: {"run": id, "warnings": [sentence]}."""
 
     name: Literal["create_run"] = "create_run"
     spec: RunSpec

@@ -1,135 +1,59 @@
 """Every message between worker and master: frozen, validated, one class each.
 
-Who sends it and why is in the class's docstring; the order of a conversation is in README.md beside this file.
-ENROL, HELLO and REJECT are frozen for ever and ignore unknown fields, so that two versions can always tell each other
-that they differ. Every other message refuses what it does not know.
+Who sends it and why is in the class's docstring; the order of a conversation is in README.md beside this file. All but
+ENROL, HELLO and REJECT (in `greetings`) refuse what they do not know.
 """
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import Field
 
-from services.common.protocol.limits import (
-    CHUNK_BYTES_MAX,
-    PARAMETERS_MAX,
-    RANGES_MAX,
-    SENTENCE_MAX,
-    WORKERS_MAX,
+from services.common.protocol.encodings import Encoding, down_encoding, encoded_bytes
+from services.common.protocol.fields import (
+    Bytes,
+    ChunkIndex,
+    Code,
+    Count,
+    Crc32,
+    Digest,
+    Finite,
+    LeaseId,
+    Message,
+    Ms,
+    Name,
+    Range,
+    RunId,
+    Sentence,
+    TaskRef,
+    WorkerId,
 )
+from services.common.protocol.greetings import Enrol, Enrolled, Held, Hello, Reject, Welcome
+from services.common.protocol.limits import CHUNK_BYTES_MAX, PARAMETERS_MAX, RANGES_MAX, UNITS_MAX
 from services.common.protocol.spec import RunSpec, Spec
 
-__all__ = ["RunSpec", "Spec"]
-
-
-def _cut(text: object) -> object:
-    return text[:SENTENCE_MAX] if isinstance(text, str) else text
-
-
-WorkerId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
-RunId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
-PublicKey = Annotated[str, StringConstraints(min_length=40, max_length=40)]  # Z85
-Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]  # xxh3-128
-LeaseId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9.-]{1,96}$")]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=64)]
-Sentence = Annotated[str, BeforeValidator(_cut)]  # longer ones are cut, never refused: they may quote what came in
-Code = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]{1,63}$")]
-Count = Annotated[int, Field(ge=0, le=2**53)]
-Ms = Annotated[int, Field(ge=0, le=2**53)]
-Bytes = Annotated[int, Field(ge=0, le=PARAMETERS_MAX * 4)]
-ChunkIndex = Annotated[int, Field(ge=0, le=2**20)]
-Crc32 = Annotated[int, Field(ge=0, lt=2**32)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Range = tuple[Count, Count]
-
-
-class Message(BaseModel):
-    """What all messages share: `t` names the type; `payload` says whether a second frame comes with it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-    payload: ClassVar[bool] = False
-
-
-class TaskRef(Message):
-    """Which piece of work a message is about. A duplicate has no effect, a late one is answered `stale`."""
-
-    run: RunId
-    round: Count
-    base_version: Count
-    shard: Count
-    lease: LeaseId
-
-
-class Held(Message):
-    """A finished delta that the worker still holds, because no ROUND_CLOSED named it yet."""
-
-    ref: TaskRef
-    bytes: Bytes
-    digest: Digest
-
-
-class Enrol(Message):
-    """W->M, the only message under a join key: the worker's own public key and the name its owner gave."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
-    t: Literal["ENROL"] = "ENROL"
-    name: Name
-    public_key: PublicKey
-    proto_min: Count
-    proto_max: Count
-    app_version: Name
-
-
-class Enrolled(Message):
-    """M->W: the key is known from now on; reconnect with it."""
-
-    t: Literal["ENROLLED"] = "ENROLLED"
-    worker: WorkerId
-    name: Name
-    endpoints: list[str] = Field(max_length=16)
-    beacon_key: PublicKey
-
-
-class Hello(Message):
-    """W->M: who I am, what I can do, what I still hold or work on. `score` is in samples/s of the micro-benchmark."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
-    t: Literal["HELLO"] = "HELLO"
-    proto_min: Count
-    proto_max: Count
-    app_version: Name
-    boot_id: Digest
-    platform: Name
-    cores: Annotated[int, Field(ge=1, le=4096)]
-    threads: Annotated[int, Field(ge=1, le=4096)]
-    memory_mib: Annotated[int, Field(ge=1, le=2**30)]
-    score: Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
-    holding: list[Held] = Field(default=[], max_length=8)
-    working: TaskRef | None = None
-
-
-class Welcome(Message):
-    """M->W: joined. Timings and sizes for this session."""
-
-    t: Literal["WELCOME"] = "WELCOME"
-    term: Count
-    proto: Count
-    worker: WorkerId
-    name: Name
-    heartbeat_ms: Ms
-    suspect_ms: Ms
-    lost_ms: Ms
-    chunk_bytes: Annotated[int, Field(ge=4096, le=CHUNK_BYTES_MAX)]
-    window_chunks: Annotated[int, Field(ge=1, le=64)]
-
-
-class Reject(Message):
-    """M->W: not taken. `retry_after_ms` null means: do not come back without a person's doing."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
-    t: Literal["REJECT"] = "REJECT"
-    code: Code
-    text: Sentence
-    retry_after_ms: Ms | None = None
+__all__ = [  # of other files of this floor; the cores see no other
+    "Code",
+    "Count",
+    "Crc32",
+    "Encoding",
+    "Enrol",
+    "Enrolled",
+    "Held",
+    "Hello",
+    "Message",
+    "Ms",
+    "Name",
+    "Reject",
+    "RunId",
+    "RunSpec",
+    "Sentence",
+    "Spec",
+    "TaskRef",
+    "Welcome",
+    "WorkerId",
+    "down_encoding",
+    "encoded_bytes",
+]
 
 
 Agent = Literal["idle", "pulling", "training", "uploading", "holding", "paused"]
@@ -164,8 +88,10 @@ class Task(Message):
     k_steps: Annotated[int, Field(ge=1, le=1_000_000)]
     batch: Annotated[int, Field(ge=1, le=1_000_000)]
     delta_scale: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
-    encoding: Literal["fp32"]
-    fresh: bool = False  # the inner optimizer begins anew: nothing is carried over
+    encoding: Encoding
+    rounds: Annotated[int, Field(ge=1, le=1_000_000)]  # of the whole run, for the learning rate's schedule
+    eager: bool = False  # there is a place for each delta of the round: the first window goes with DELTA_BEGIN
+    fresh: bool = False  # the inner optimizer begins anew and there is no residual: nothing is carried over
 
 
 class TaskAck(Message):
@@ -186,12 +112,15 @@ class TaskRefuse(Message):
     busy: bool = False
 
 
+What = Literal["snapshot", "update"]  # a version whole, or what makes it out of the version before
+
+
 class Pull(Message):
-    """W->M: the chunks of a snapshot that I want next. What is asked for is the credit."""
+    """W->M: the chunks of a version, or of an update to it, that I want next. What is asked for is the credit."""
 
     t: Literal["PULL"] = "PULL"
     term: Count
-    what: Literal["snapshot"] = "snapshot"
+    what: What
     run: RunId
     version: Count
     want: list[ChunkIndex] = Field(min_length=1, max_length=64)
@@ -203,7 +132,7 @@ class Chunk(Message):
     payload: ClassVar[bool] = True
     t: Literal["CHUNK"] = "CHUNK"
     term: Count
-    what: Literal["snapshot"] = "snapshot"
+    what: What
     run: RunId
     version: Count
     index: ChunkIndex
@@ -214,15 +143,19 @@ class Chunk(Message):
 
 
 class DeltaBegin(Message):
-    """W->M: a delta is ready. Claimed `samples` are for the display; the weight is what was assigned."""
+    """W->M: a delta is ready. Claimed `samples` are for the display; the weight is what was assigned.
+
+    The first `sent` chunks follow unasked; they count as credited.
+    """
 
     t: Literal["DELTA_BEGIN"] = "DELTA_BEGIN"
     term: Count
     ref: TaskRef
-    encoding: Literal["fp32"]
+    encoding: Encoding
     bytes: Bytes
     chunks: Annotated[int, Field(ge=1, le=2**20)]
     chunk_bytes: Annotated[int, Field(ge=4096, le=CHUNK_BYTES_MAX)]
+    sent: Annotated[int, Field(ge=0, le=64)] = 0
     digest: Digest
     samples: Count
     steps: Count
@@ -261,6 +194,30 @@ class DeltaCommit(Message):
     digest: Digest
 
 
+class Update(Message):
+    """M->W: what makes `version` out of the version before can be pulled. It counts only from ROUND_CLOSED on.
+
+    `pushed`: its first window follows unasked, as if it had been pulled.
+    """
+
+    t: Literal["UPDATE"] = "UPDATE"
+    term: Count
+    run: RunId
+    version: Count
+    bytes: Bytes
+    digest: Digest
+    pushed: bool = False
+
+
+class Mismatch(Message):
+    """W->M: with the updates my replica has another digest than the task says; I pull the whole version instead."""
+
+    t: Literal["MISMATCH"] = "MISMATCH"
+    term: Count
+    ref: TaskRef
+    reason: Sentence
+
+
 AckStatus = Literal["accepted", "duplicate", "stale", "refused", "closed"]
 
 
@@ -288,7 +245,7 @@ class Progress(Message):
 
 
 class RoundClosed(Message):
-    """M->W: the round's checkpoint is durable; the accepted shards' deltas may be forgotten, the others are void."""
+    """M->W: the round's checkpoint is durable. Deltas for it may be forgotten: those of `counted` leases are in it."""
 
     t: Literal["ROUND_CLOSED"] = "ROUND_CLOSED"
     term: Count
@@ -296,7 +253,7 @@ class RoundClosed(Message):
     round: Count
     version: Count
     digest: Digest
-    accepted: list[Count] = Field(max_length=WORKERS_MAX)
+    counted: list[LeaseId] = Field(max_length=UNITS_MAX)  # of this worker
 
 
 class Cancel(Message):
@@ -352,6 +309,7 @@ FromWorker = (
     | DeltaChunk
     | DeltaCommit
     | Progress
+    | Mismatch
     | Drain
     | Bye
     | Error
@@ -362,6 +320,7 @@ ToWorker = (
     | Reject
     | Heartbeat
     | Task
+    | Update
     | Chunk
     | Credit
     | Ack

@@ -1,8 +1,11 @@
 """The specification of a run: what must be the same for all workers. It is data, checked once at the edge."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from services.common.protocol.encodings import Encoding
+from services.common.protocol.limits import UNITS_MAX
 
 
 class Spec(BaseModel):
@@ -35,7 +38,32 @@ class RunSpec(Spec):
         default="proportional",
         description="Shards by measured speed, the same for all, or equal units that whoever is free takes",
     )
-    units: Annotated[int, Field(ge=1, le=1000)] = Field(default=8, description="Units in a round, for balance=units")
-    encoding: Literal["fp32"] = Field(default="fp32", description="How a delta travels")
+    units: Annotated[int, Field(ge=1, le=UNITS_MAX)] = Field(
+        default=8, description="Units in a round, for balance=units"
+    )
+    encoding: Encoding = Field(
+        default="int8", description="How deltas and updates travel: 4, 2, 1 or half a byte a value; topk: a few values"
+    )
+    aggregator: Literal["clip", "mean", "trimmed", "median"] = Field(
+        default="clip",
+        description="How deltas become one: mean with a limit on each norm, mean, trimmed mean, coordinate median",
+    )
+    clip: Annotated[float, Field(ge=0.5, le=10.0)] = Field(
+        default=1.0, description="Limit of a delta's norm in medians of the last rounds, for aggregator=clip"
+    )
+    trim: Annotated[int, Field(ge=1, le=100)] = Field(
+        default=1, description="Values left out at each end, for aggregator=trimmed"
+    )
     rounds_in_flight: Literal[1] = Field(default=1, description="1: blocking rounds")
     seed: Annotated[int, Field(ge=0, lt=2**31)] = Field(default=7, description="Seed of weights and data order")
+
+    @property
+    def keeps_deltas(self) -> bool:
+        """Whether the aggregator needs every delta at once; else each is added when it comes and forgotten."""
+        return self.aggregator in ("trimmed", "median")
+
+    @model_validator(mode="after")
+    def _unweighted_means_equal(self) -> Self:
+        if self.keeps_deltas and self.balance != "equal":
+            raise ValueError(f"balance is {self.balance}; aggregator={self.aggregator} weighs all alike: use equal")
+        return self

@@ -24,7 +24,7 @@ def accuracy_by_round(entry: dict[str, Any], seed: int, rounds: int) -> list[flo
     dataset, settings = load(entry["descriptor"]), entry["recommended"]
     model = build_model(settings["model"], entry["dimensions"], entry["classes"])
     params = model.initial_parameters(seed)
-    outer, accumulator = build_outer({"name": "fedavg"}), Accumulator(model.n_parameters, BOUND)
+    outer, accumulator = build_outer({"name": "fedavg"}, model.n_parameters), Accumulator(model.n_parameters, BOUND)
     cursor, curve = 0, []
     for round_ in range(rounds):
         accumulator.reset()

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from services.common.kernels import Threads
+from services.common.learning import encodings
+from services.common.learning.encodings import ENCODINGS
 from services.common.learning.fold import UNITS_PER_BOUND, Accumulator
+from services.common.protocol.encodings import Encoding
 
 N, DELTAS, BOUND = 257, 1000, 2.0**10
 
@@ -80,6 +83,37 @@ def test_entries_at_the_bound_with_full_weight_are_exact() -> None:
     assert accumulator.mean(1.0).tolist() == [BOUND, -BOUND]
 
 
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("n", [0, 1, 257, 1025, 2 * encodings.RANGE + 1027])
+def test_an_encoded_delta_is_folded_to_the_bits_of_its_values_in_any_order(encoding: Encoding, n: int) -> None:
+    random = np.random.default_rng(n)
+    deltas = [(random.normal(size=n) * 10.0**-i).astype(np.float32) for i in range(4)]
+    encoded = [encodings.encode(encoding, delta, None) for delta in deltas]
+    by_values, there, back = (Accumulator(n, BOUND) for _ in range(3))
+    for i in range(4):
+        by_values.fold(encodings.decode(encoding, encoded[i], n), 0.1 * (i + 1), 0.7)
+        there.fold_encoded(encoding, encoded[i], 0.1 * (i + 1), 0.7)
+        back.fold_encoded(encoding, encoded[3 - i], 0.1 * (4 - i), 0.7)
+    expected = by_values.mean(0.9).view(np.uint32)
+    assert np.array_equal(there.mean(0.9).view(np.uint32), expected)
+    assert np.array_equal(back.mean(0.9).view(np.uint32), expected)
+    assert n == 0 or expected.any()
+    assert by_values.folded_weight == there.folded_weight == back.folded_weight
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_large_encoded_delta_on_three_threads_gives_equal_bits(encoding: Encoding) -> None:
+    n, threads = 33 * encodings.RANGE + 1027, Threads(3)  # so large that topk keeps more than one range
+    encoded = encodings.encode(encoding, np.random.default_rng(8).normal(size=n).astype(np.float32), None)
+    by_values = Accumulator(n, BOUND)
+    by_values.fold(encodings.decode(encoding, encoded, n), 0.7, 0.9)
+    for given in (None, threads):
+        accumulator = Accumulator(n, BOUND, given)
+        accumulator.fold_encoded(encoding, encoded, 0.7, 0.9)
+        assert np.array_equal(accumulator.mean(0.7).view(np.uint32), by_values.mean(0.7).view(np.uint32))
+    threads.close()
+
+
 def test_misuse_is_an_assertion() -> None:
     ones = np.ones(3, np.float32)
     for bound in (0.0, 3.0, -2.0, float("inf"), float("nan")):
@@ -89,6 +123,10 @@ def test_misuse_is_an_assertion() -> None:
     for delta, weight, clip in ((ones[:2], 0.5, 1.0), (ones, -0.1, 1.0), (ones, 1.1, 1.0), (ones, 0.5, 1.5)):
         with pytest.raises(AssertionError):
             accumulator.fold(delta, weight, clip)
+        with pytest.raises(AssertionError):
+            accumulator.fold_encoded("fp32", delta.view(np.uint8), weight, clip)
+    with pytest.raises(AssertionError):
+        accumulator.fold_encoded("fp64", ones.view(np.uint8), 0.5, 1.0)  # type: ignore[arg-type]
     with pytest.raises(AssertionError):
         accumulator.mean(0.0)
     assert accumulator.folded_weight == 0

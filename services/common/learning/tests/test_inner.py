@@ -105,7 +105,10 @@ def test_state_is_a_copy_and_a_state_that_does_not_fit_changes_nothing() -> None
         ({"name": "sgd", "lr": float("nan")}, "sgd lr is nan;"),
         ({"name": "sgd", "lr": "0.1"}, "sgd lr is '0.1';"),
         ({"name": "sgd", "lr": True}, "sgd lr is True;"),
-        ({"name": "sgd", "lr": 0.1, "momentum": 0.9}, "sgd field is 'momentum'; allowed: lr, name."),
+        (
+            {"name": "sgd", "lr": 0.1, "momentum": 0.9},
+            "sgd field is 'momentum'; allowed: lr, name, prox, schedule, warmup.",
+        ),
         ({"name": "momentum", "lr": 0.1, "momentum": 1.0}, "momentum is 1.0; allowed: a number from 0 to 0.99999."),
         ({"name": "adamw", "lr": 0.1, "beta2": 1.5}, "adamw beta2 is 1.5;"),
         ({"name": "adamw", "lr": 0.1, "eps": 0.0}, "adamw eps is 0.0;"),

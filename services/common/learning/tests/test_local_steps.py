@@ -91,3 +91,72 @@ def test_a_diverging_run_ends_without_a_warning(inner: dict[str, object]) -> Non
     result = run_local_steps(MODEL, build_inner(inner, len(anchor)), anchor, DATASET, task, never)
     assert not np.isfinite(result.loss)
     assert not np.isfinite(result.delta).all()
+
+
+def test_step_s_of_k_has_the_rate_of_the_position_where_it_begins() -> None:
+    """A second walk with plain SGD, each step at its own rate, by hand."""
+    spec = {**SGD, "schedule": "cosine", "warmup": 0.25}
+    task = replace(TASK, begin=0.2, end=0.4)
+    result = run_local_steps(MODEL, build_inner(spec, len(ANCHOR)), ANCHOR, DATASET, task, never)
+    made = list(batches(5, 2, 1, indices(5, 80, TASK.ranges), 8))
+    local, gradient = ANCHOR.astype(np.float64), np.empty_like(ANCHOR)
+    rates = []
+    for step in range(12):
+        position = 0.2 + 0.2 * step / 12
+        along = (position - 0.25) / 0.75
+        factor = 0.01 + 0.99 * position / 0.25 if position < 0.25 else 0.1 + 0.45 * (1 + np.cos(np.pi * along))
+        rows = made[step % 5]
+        MODEL.loss_and_gradient(local.astype(np.float32), DATASET.x_train[rows], DATASET.y_train[rows], gradient)
+        local -= 0.1 * factor * gradient.astype(np.float64)
+        rates.append(factor)
+    np.testing.assert_allclose(result.delta, ANCHOR - local, rtol=1e-4, atol=1e-6)
+    assert rates[0] < rates[3] > rates[-1], "both halves of the schedule are met"
+
+
+def test_rounds_follow_one_another_without_a_gap() -> None:
+    before, after = replace(TASK, begin=0.0, end=0.5), replace(TASK, begin=0.5, end=1.0)
+    assert [before.position(1), before.position(7), after.position(1)] == [0.0, 0.25, 0.5]
+    assert before.position(12) < 0.5 < after.position(2) < after.position(12) < 1.0
+    assert {TASK.position(step) for step in range(1, 13)} == {0.0}, "without positions the rate is that of the begin"
+
+
+@pytest.mark.parametrize(("begin", "end"), [(-0.1, 0.5), (0.5, 0.4), (0.5, 1.1)])
+def test_positions_outside_the_run_are_an_assertion(begin: float, end: float) -> None:
+    with pytest.raises(AssertionError):
+        run_local_steps(
+            MODEL, build_inner(SGD, len(ANCHOR)), ANCHOR, DATASET, replace(TASK, begin=begin, end=end), never
+        )
+
+
+@pytest.mark.parametrize(
+    "inner", [SGD, {"name": "momentum", "lr": 0.05}, {"name": "adamw", "lr": 0.01}], ids=lambda inner: inner["name"]
+)
+def test_prox_adds_the_pull_to_the_anchor_to_the_gradient(inner: dict[str, object]) -> None:
+    """Against the same rule fed by hand with the gradient of F(w) + mu / 2 * |w - anchor|^2."""
+    mu = 0.3
+    result = run_local_steps(MODEL, build_inner({**inner, "prox": mu}, len(ANCHOR)), ANCHOR, DATASET, TASK, never)
+    rule, local, gradient = build_inner(inner, len(ANCHOR)), ANCHOR.copy(), np.empty_like(ANCHOR)
+    made = list(batches(5, 2, 1, indices(5, 80, TASK.ranges), 8))
+    for step in range(12):
+        rows = made[step % 5]
+        MODEL.loss_and_gradient(local, DATASET.x_train[rows], DATASET.y_train[rows], gradient)
+        pulled = gradient.astype(np.float64) + mu * (local.astype(np.float64) - ANCHOR.astype(np.float64))
+        rule.step(local, pulled.astype(np.float32))
+    np.testing.assert_allclose(result.delta, ANCHOR - local, rtol=1e-4, atol=1e-6)
+    plain = run_local_steps(MODEL, build_inner(inner, len(ANCHOR)), ANCHOR, DATASET, TASK, never)
+    assert np.linalg.norm(result.delta) < np.linalg.norm(plain.delta)
+    assert np.abs(result.delta - plain.delta).max() > 1e-3, "the pull is seen"
+
+
+def test_prox_0_and_a_constant_schedule_change_no_bit() -> None:
+    plain = run_local_steps(MODEL, build_inner(SGD, len(ANCHOR)), ANCHOR, DATASET, TASK, never)
+    spelt = {**SGD, "prox": 0, "schedule": "constant", "warmup": 0}
+    task = replace(TASK, begin=0.3, end=0.9)
+    again = run_local_steps(MODEL, build_inner(spelt, len(ANCHOR)), ANCHOR, DATASET, task, never)
+    assert np.array_equal(plain.delta, again.delta)
+
+
+def test_a_diverging_run_with_prox_ends_without_a_warning() -> None:
+    anchor = np.full_like(ANCHOR, 3e38)
+    inner = build_inner({"name": "sgd", "lr": 10.0, "prox": 10.0}, len(anchor))
+    assert not np.isfinite(run_local_steps(MODEL, inner, anchor, DATASET, TASK, never).delta).all()

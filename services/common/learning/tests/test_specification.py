@@ -41,6 +41,8 @@ STRANGE: list[Any] = [
     nested(100_000),
     [10**5000],
 ]
+FIELDS = ["name", "lr", "mu", "tau", "schedule", "warmup", "prox", "momentum"]
+FIELDS += ["family", "hidden"]
 
 
 @pytest.mark.parametrize("value", STRANGE, ids=lambda value: type(value).__name__)
@@ -59,12 +61,17 @@ def test_numbers_in_range_are_taken() -> None:
 
 
 @pytest.mark.parametrize("value", STRANGE, ids=lambda value: type(value).__name__)
-@pytest.mark.parametrize("field", ["name", "lr", "momentum", "family", "hidden", "kind", "seed", "n", "digest"])
+@pytest.mark.parametrize("field", [*FIELDS, "kind", "seed", "n", "digest"])
 def test_no_strange_value_is_more_than_an_error_with_a_sentence(field: str, value: Any) -> None:
     dataset = {"kind": "builtin", "name": "gauss3", "seed": 7, "n": 50, "digest": ""}
     makers: dict[str, Callable[[], object]] = {
         "name": lambda: build_inner({"name": value, "lr": 0.1}, 3),
-        "lr": lambda: build_outer({"name": "fedavg", "lr": value}),
+        "lr": lambda: build_outer({"name": "fedavg", "lr": value}, 3),
+        "mu": lambda: build_outer({"name": "nesterov", "mu": value}, 3),
+        "tau": lambda: build_outer({"name": "fedadam", "tau": value}, 3),
+        "schedule": lambda: build_inner({"name": "sgd", "lr": 0.1, "schedule": value}, 3),
+        "warmup": lambda: build_inner({"name": "sgd", "lr": 0.1, "warmup": value}, 3),
+        "prox": lambda: build_inner({"name": "sgd", "lr": 0.1, "prox": value}, 3),
         "momentum": lambda: build_inner({"name": "momentum", "lr": 0.1, "momentum": value}, 3),
         "family": lambda: build_model({"family": value}, 2, 2),
         "hidden": lambda: build_model({"family": "mlp", "hidden": value}, 2, 2),

@@ -46,12 +46,14 @@ def a_task(**changed: Any) -> Task:
         "batch": 2,
         "delta_scale": 1.0,
         "encoding": "fp32",
+        "rounds": 5,
     }
     return Task(**{**values, **changed})
 
 
 def a_chunk(payload: bytes) -> Chunk:
-    return Chunk(term=1, run="r-1", version=0, index=0, count=1, total_bytes=4, digest="0" * 32, crc32=crc32(payload))
+    whole: dict[str, Any] = {"run": "r-1", "version": 0, "index": 0, "count": 1, "total_bytes": 4, "digest": "0" * 32}
+    return Chunk(term=1, what="update", crc32=crc32(payload), **whole)
 
 
 def decoded_or_refused(decode: Callable[..., Any], frames: list[bytes]) -> None:

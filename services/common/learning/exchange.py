@@ -1,0 +1,50 @@
+"""What a worker does around its local steps: follow the updates before, keep what the encoding left over after.
+
+Pure numbers and bytes; the trainer process and the simulator's trainer have the files.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import xxhash
+
+from services.common.learning.encodings import Bytes, decode
+from services.common.learning.outer import apply_update
+from services.common.learning.parameters import Floats, digest
+from services.common.protocol.encodings import Encoding, encoded_bytes
+
+SEAL_BYTES = 16
+
+
+def follow(anchor: Floats, updates: Sequence[Bytes], encoding: Encoding, expected: str) -> Floats | None:
+    """The anchor after these updates, in order, as every replica applies them: a new float32[n], or `anchor` itself.
+
+    None when that has not the digest `expected`: then the replica is another one, or an update is damaged.
+    """
+    followed = anchor.copy() if updates else anchor
+    for encoded in updates:
+        if encoded.size != encoded_bytes(encoding, len(followed)):
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):
+            apply_update(followed, decode(encoding, encoded, len(followed)))
+    return followed if digest(followed) == expected else None
+
+
+def pack_residual(run: str, residual: Floats) -> tuple[bytes, memoryview]:
+    """The residual as a file in two parts: xxh3-128 of the run's id and the values; these, little-endian float32."""
+    values = np.ascontiguousarray(residual, dtype="<f4").data.cast("B")
+    return _seal(run, values), values
+
+
+def unpack_residual(run: str, raw: bytes, n: int) -> Floats | None:
+    """float32[n] of `pack_residual`; None when it is of another run or length, or damaged: then nothing is owed."""
+    values = memoryview(raw)[SEAL_BYTES:]
+    if len(values) != 4 * n or raw[:SEAL_BYTES] != _seal(run, values):
+        return None
+    return np.frombuffer(values, dtype="<f4").astype(np.float32)
+
+
+def _seal(run: str, values: memoryview) -> bytes:
+    seal = xxhash.xxh3_128(run.encode() + b"\0")
+    seal.update(values)
+    return seal.digest()
