@@ -15,6 +15,7 @@ from services.common.protocol.messages import (
     Heartbeat,
     Held,
     Hello,
+    Mismatch,
     RunSpec,
     TaskRef,
     TaskRefuse,
@@ -108,7 +109,7 @@ class Story:
         if isinstance(command, c.SaveAssignment):
             return e.AssignmentSaved(RUN, command.round, command.attempt)
         if isinstance(command, c.Aggregate):
-            return e.AggregationDone(RUN, command.round, DIGEST.format(command.round))
+            return e.AggregationDone(RUN, command.round, DIGEST.format(command.round), 500, DIGEST.format(9))
         if isinstance(command, c.WriteCheckpoint):
             return e.CheckpointDone(RUN, command.round)
         return None
@@ -124,7 +125,9 @@ class Story:
                 "cursor": 0,
                 "pending": [],
                 "recent_absmax": [],
+                "recent_norms": [],
                 "accepted": [],
+                "counted": [],
                 "row": None,
             }
         elif isinstance(command, c.SaveAssignment):
@@ -211,7 +214,7 @@ class Story:
         begin = DeltaBegin(
             term=self.term,
             ref=ref,
-            encoding="fp32",
+            encoding=self.disk.spec.encoding if self.disk.spec is not None else "fp32",
             bytes=int(facts.get("bytes", str(4 * N_PARAMETERS))),
             chunks=1,
             chunk_bytes=262_144,
@@ -229,7 +232,14 @@ class Story:
         code = facts.get("code", "")
         text = "as it says" if code else ""
         digest = DIGEST.format(int(facts.get("digest", "7")))
-        return [e.DeltaStaged(f"w-{plain[0]}", self._ref(plain[0]), digest, code, text, nonfinite, absmax, 1.0)]
+        norm = float(facts.get("norm", "1.0"))
+        return [e.DeltaStaged(f"w-{plain[0]}", self._ref(plain[0]), digest, code, text, nonfinite, absmax, norm)]
+
+    def _mismatch(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        message = Mismatch(
+            term=self.term, ref=self._ref(plain[0]), reason="the anchor with 1 updates has another digest"
+        )
+        return [e.WorkerSaid(f"w-{plain[0]}", message)]
 
     def _stalled(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
         return [e.UploadStalled(f"w-{plain[0]}", self._ref(plain[0]))]
@@ -241,7 +251,7 @@ class Story:
         return [e.Tick()]
 
     def _create(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
-        values = {key: int(value) if value.isdigit() else value for key, value in facts.items()}
+        values = {key: int(value) if value.isdigit() else value for key, value in {"encoding": "fp32", **facts}.items()}
         return [e.CreateRun("command-1", RUN, RunSpec.model_validate(values))]
 
     def _pause(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
@@ -298,7 +308,9 @@ def _tell(command: c.Command) -> list[str]:
         return [f"save: checkpoint {command.round}, accepted {meta['accepted']}, {data}"]
     if isinstance(command, c.Fold):
         which = "" if int(command.digest, 16) == 7 else f" (digest {int(command.digest, 16)})"
-        return [f"fold shard {command.ref.shard}{which}, weight {command.weight:.4g}, bound {command.bound:g}"]
+        clip = "" if command.clip == 1.0 else ", kept" if command.clip is None else f", clipped to {command.clip:.3g}"
+        weight = f"weight {command.weight:.4g}"
+        return [f"fold shard {command.ref.shard}{which}, {weight}, bound {command.bound:g}{clip}"]
     if isinstance(command, c.RestoreRun):
         return [f"read version {command.version} again"]
     if isinstance(command, c.Answer):
@@ -328,7 +340,10 @@ def _tell_message(message: Any) -> str:
     if message.t == "ACK":
         return f"ACK {message.status}: {message.text}"
     if message.t == "ROUND_CLOSED":
-        return f"ROUND_CLOSED {message.round}, accepted {message.accepted}"
+        shards = [int(lease.split(".")[3]) for lease in message.counted]
+        return f"ROUND_CLOSED {message.round}, counted of it: shards {shards}"
+    if message.t == "UPDATE":
+        return f"UPDATE to version {message.version}"
     if message.t == "CANCEL":
         return f"CANCEL round {message.ref.round} shard {message.ref.shard}: {message.reason}"
     return f"{message.t}: {message.reason}"

@@ -22,14 +22,22 @@ MASTER_POINTS = (
     "version.before-announce",
     "round.before-announce",
     "prune.before-remove",
-    "prune.before-folder-fsync",
 )
 WORKER_FILES = ("identity", "note", "parked")
-TRAINER_POINTS = ("delta.before-write", "delta.before-fsync", "delta.before-folder-fsync", "delta.written")
+TRAINER_POINTS = (
+    "anchor.before-write",
+    "anchor.before-rename",
+    "residual.before-write",
+    "delta.before-write",
+    "delta.before-fsync",
+    "delta.before-folder-fsync",
+    "delta.written",
+)
 WORKER_POINTS = (
     *(f"{name}.{step}" for name in WORKER_FILES for step in FILE_STEPS),
     "anchor.before-prepare",
     "anchor.before-store",
+    "forget.before-residual",
     "forget.before-note",
     "forget.before-delta",
 )

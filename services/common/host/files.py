@@ -5,6 +5,7 @@ import errno
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
@@ -55,7 +56,11 @@ def make_folders(folder: Path, mode: int = 0o777) -> None:
             raise
 
 
-def write_durably(path: Path, data: bytes, *, private: bool = False, what: str = "file") -> None:
+Content = bytes | Callable[[IO[bytes]], None]
+"""The bytes of a file, or what writes them."""
+
+
+def write_durably(path: Path, data: Content, *, private: bool = False, what: str = "file") -> None:
     """Replace `path` so that after a crash it holds either the old bytes or the new: temp, fsync, rename, fsync folder.
 
     `private` makes it 0600; `what` names its failpoints. Raises OSError; then the temporary file is gone and the old
@@ -66,7 +71,10 @@ def write_durably(path: Path, data: bytes, *, private: bool = False, what: str =
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if private else 0o644)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            if callable(data):
+                data(file)
+            else:
+                file.write(data)
             file.flush()
             failpoint(f"{what}.before-fsync")
             os.fsync(file.fileno())

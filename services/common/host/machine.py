@@ -13,6 +13,7 @@ import platformdirs
 
 NICE_TRAINER = 15
 NICE_AGENT = 5
+NICE_EVALUATOR = 19  # rounds never wait for it
 MEMORY_MIB_UNKNOWN = 1024
 CGROUP = Path("/sys/fs/cgroup")
 _MEMORYSTATUSEX = struct.Struct("<II7Q")  # its own length, load in percent, total of memory, six figures more

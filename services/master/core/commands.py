@@ -1,6 +1,6 @@
 """What the coordinator asks of the shell, as data. The shell has one function for each."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from services.common.protocol.messages import DeltaBegin, RunSpec, TaskRef, ToWorker
@@ -63,7 +63,9 @@ class Stage:
 
 @dataclass(frozen=True)
 class Fold:
-    """Add a staged delta to the round's sum: weight as a fraction of the samples assigned, clip factor, bound B.
+    """Add a staged delta to the round's sum, or keep it: weight as a fraction of the samples assigned, clip, bound B.
+
+    A clip of None is known only when the round closes: `Aggregate` has it.
 
     The digest says which one was judged: a worker may have sent another since.
     """
@@ -71,7 +73,7 @@ class Fold:
     ref: TaskRef
     digest: str
     weight: float
-    clip: float
+    clip: float | None
     bound: float
 
 
@@ -93,11 +95,15 @@ class DropRound:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """Divide by the accepted weight and make the outer step; answer AggregationDone."""
+    """Divide by the accepted weight and make the outer step; answer AggregationDone.
+
+    `clips`, by shard, are those that were not known before.
+    """
 
     run: str
     round: int
     weight: float
+    clips: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from services.common.protocol.messages import Task, ToWorker
 from services.master.core.commands import Answer, Command, Report, SaveRun, Send
-from services.master.core.policy import Limits, failure_wait_ms
+from services.master.core.policy import EAGER_LEASES_MAX, Limits, failure_wait_ms
 from services.master.core.state import Lease, Link, Round, Run, RunPhase, State, Worker
 from services.master.core.view import run_view, worker_view
 
@@ -71,6 +71,8 @@ class Context:
             batch=lease.batch,
             delta_scale=lease.delta_scale,
             encoding=run.spec.encoding,
+            rounds=run.spec.rounds,
+            eager=len(round_.leases) <= EAGER_LEASES_MAX,
             fresh=round_.units,
         )
         self.send(lease.worker, task)

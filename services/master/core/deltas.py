@@ -1,7 +1,7 @@
 """Handlers for deltas: is this piece of work wanted, is it good, is it in. Once per (run, round, shard)."""
 
 from services.common.protocol.messages import Ack, AckStatus, Cancel, DeltaBegin, TaskRef
-from services.master.core import units
+from services.master.core import clipping, policy, units
 from services.master.core.commands import DropStaged, Fold, Report, Stage
 from services.master.core.context import Context
 from services.master.core.events import DeltaStaged, UploadStalled, WorkerSaid
@@ -9,7 +9,6 @@ from services.master.core.state import ACTIVE, Lease, LeaseState, Round, RoundPh
 from services.master.core.workers import on_heard
 
 SPEED_WEIGHT = 0.5  # of the newest measurement in the exponential average
-CLIP = 1.0  # no clip limit yet: the factor is part of the fold from the first day
 
 
 def on_delta_begin(ctx: Context, event: WorkerSaid) -> None:
@@ -27,7 +26,7 @@ def on_delta_begin(ctx: Context, event: WorkerSaid) -> None:
         return
     run = ctx.state.run
     assert run is not None
-    text = _shape(begin, 4 * run.n_parameters)
+    text = _shape(begin, run)
     if text:
         if lease.worker == worker.id:
             ctx.failed(worker, lease, f"{worker.name} sent a delta of another shape", refused=True, bad=True)
@@ -57,7 +56,8 @@ def on_delta_staged(ctx: Context, event: DeltaStaged) -> None:
     round_ = run.round(ref.round) if run else None
     assert run is not None
     assert round_ is not None
-    refusal = _judge(event, round_)
+    clip = policy.clip_factor(event.norm, round_.clip_limit)
+    refusal = _judge(event, round_, clip)
     if refusal is not None:
         code, text = refusal
         if lease.worker == worker.id:
@@ -68,9 +68,14 @@ def on_delta_staged(ctx: Context, event: DeltaStaged) -> None:
         _ack(ctx, event.worker, ref, "refused", code, text)
         return
     units.claim(ctx, run, round_, lease, worker.id)
-    lease.state, lease.accepted_ms, lease.absmax = LeaseState.ACCEPTED, ctx.now_ms, event.absmax
+    lease.state, lease.accepted_ms = LeaseState.ACCEPTED, ctx.now_ms
+    lease.absmax, lease.norm, lease.clip = event.absmax * clip, event.norm, clip
+    if round_.base_version != worker.mismatch_version:
+        worker.mismatches = 0
+    clipping.tell(ctx, worker, round_, lease)
     worker.failures, worker.not_before_ms, worker.reason = 0, 0, ""
-    ctx.out.append(Fold(ref, event.digest, lease.samples / round_.samples, CLIP, round_.bound))
+    known = None if clipping.is_settled_later(run, round_) else clip
+    ctx.out.append(Fold(ref, event.digest, lease.samples / round_.samples, known, round_.bound))
     _ack(ctx, event.worker, ref, "accepted", "OK", "accepted; keep it until the round is closed")
 
 
@@ -86,10 +91,13 @@ def on_upload_stalled(ctx: Context, event: UploadStalled) -> None:
     ctx.report_worker(worker, f"{reason}; its shard comes again")
 
 
-def _shape(begin: DeltaBegin, needed: int) -> str:
+def _shape(begin: DeltaBegin, run: Run) -> str:
     """What does not fit in what was announced; empty when all does."""
+    if begin.encoding != run.spec.encoding:
+        return f"field encoding is {begin.encoding}, allowed is {run.spec.encoding}"
+    needed = run.delta_bytes
     if begin.bytes != needed:
-        return f"field bytes is {begin.bytes}, allowed is {needed} ({needed // 4} float32 values)"
+        return f"field bytes is {begin.bytes}, allowed is {needed} ({run.n_parameters} values as {begin.encoding})"
     chunks = -(-begin.bytes // begin.chunk_bytes)
     if begin.chunks != chunks:
         return f"field chunks is {begin.chunks}, allowed is {chunks} ({needed} bytes in chunks of {begin.chunk_bytes})"
@@ -102,7 +110,7 @@ def _admit(ctx: Context, worker: str, ref: TaskRef) -> tuple[AckStatus | None, s
     if run is None or run.id != ref.run:
         return "stale", "DELTA_STALE", f"run {ref.run} is not the current one", None
     if ref.round <= run.version:
-        if ref.shard in run.closed_accepted.get(ref.round, []):
+        if ref.lease in run.closed_accepted.get(ref.round, []):
             return "closed", "OK", f"round {ref.round} is closed and durable", None
         return "stale", "DELTA_STALE", f"round {ref.round} closed without it; version is {run.version}", None
     if run.phase not in ACTIVE:
@@ -124,13 +132,13 @@ def _admit_lease(run: Run, round_: Round, lease: Lease, worker: str) -> tuple[Ac
     return None, "", "", lease
 
 
-def _judge(event: DeltaStaged, round_: Round) -> tuple[str, str] | None:
+def _judge(event: DeltaStaged, round_: Round, clip: float) -> tuple[str, str] | None:
     if event.code:
         return event.code, event.text
     if event.nonfinite:
         return "DELTA_NOT_FINITE", f"{event.nonfinite} values are NaN or infinite; lower the learning rate"
-    if event.absmax * CLIP > round_.bound:
-        return "DELTA_NORM", f"the largest entry is {event.absmax:.3g}, allowed is {round_.bound:.3g}"
+    if event.absmax * clip > round_.bound:
+        return "DELTA_NORM", f"the largest entry is {event.absmax * clip:.3g}, allowed is {round_.bound:.3g}"
     return None
 
 

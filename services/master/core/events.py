@@ -9,6 +9,7 @@ from services.common.protocol.messages import (
     Drain,
     Heartbeat,
     Hello,
+    Mismatch,
     Progress,
     RunSpec,
     TaskAck,
@@ -16,7 +17,7 @@ from services.common.protocol.messages import (
     TaskRefuse,
 )
 
-WorkerMessage = Heartbeat | TaskAck | TaskRefuse | Progress | DeltaBegin | Drain | Bye
+WorkerMessage = Heartbeat | TaskAck | TaskRefuse | Progress | Mismatch | DeltaBegin | Drain | Bye
 
 
 @dataclass(frozen=True)
@@ -149,11 +150,13 @@ class AssignmentSaved:
 
 @dataclass(frozen=True)
 class AggregationDone:
-    """The outer step is made; `digest` is of the new version."""
+    """The outer step is made; `digest` is of the new version, the update is what replicas make it with."""
 
     run: str
     round: int
     digest: str
+    update_bytes: int
+    update_digest: str
 
 
 @dataclass(frozen=True)

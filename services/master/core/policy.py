@@ -1,5 +1,6 @@
 """Pure verdicts and divisions: who gets how much, when a round opens and closes. Each verdict brings its reason."""
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,6 +15,8 @@ BOUND_FACTOR = 16.0
 ROUNDS_REMEMBERED = 5
 JUDGED_EACH_TIME = 64  # a round of more leases is not looked through for each delta: see Round.waits_for
 SPEED_SPREAD_MAX = 64.0  # a faster claim than this many medians is not believed
+EAGER_LEASES_MAX = 4  # of a round: as many as the shell has places for deltas
+PUSHED_MAX = 16  # workers that get an update unasked: as many as the shell serves at a time
 K_STEPS_MAX = 1_000_000  # of one TASK
 FAILURE_WAIT_MS, FAILURE_WAIT_MS_MAX = 1_000, 60_000
 PIECES_MAX = 200  # of pending data in one shard: a TASK must fit its header
@@ -34,6 +37,7 @@ class Limits:
     failed_attempts_max: int = 3
     failed_workers_max: int = 3
     bad_rounds_max: int = 3
+    mismatches_max: int = 3
 
 
 class Verdict(StrEnum):
@@ -203,6 +207,19 @@ def merge_ranges(ranges: list[Range]) -> list[Range]:
         else:
             merged.append((start, stop))
     return merged
+
+
+def clip_limit(norms: Sequence[float], factor: float) -> float | None:
+    """The largest norm that counts whole: `factor` x the median of these; None of none.
+
+    The norms are those before clipping: were they clipped ones, the limit would shrink by itself.
+    """
+    return factor * statistics.median(norms) if norms else None
+
+
+def clip_factor(norm: float, limit: float | None) -> float:
+    """What a delta of this norm is multiplied by, so that its norm is the limit at most."""
+    return 1.0 if limit is None or norm <= limit else limit / norm
 
 
 def fold_bound(recent_absmax: Sequence[float]) -> float:

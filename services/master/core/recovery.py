@@ -4,6 +4,7 @@ The meta is written before a round is CLOSED and the table before its first TASK
 say which data was used, which is out, and which deltas are still welcome.
 """
 
+import statistics
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,7 @@ def round_table(run: Run, round_: Round) -> dict[str, Any]:
         "attempt": round_.attempt,
         "base_version": round_.base_version,
         "bound": round_.bound,
+        "clip_limit": round_.clip_limit,
         "cursor": run.cursor,
         "pending": [list(one) for one in run.pending],
         "leases": [
@@ -59,6 +61,7 @@ def checkpoint_meta(run: Run, round_: Round, now_ms: int) -> dict[str, Any]:
     losses = [(lease.loss, lease.samples) for lease in accepted if lease.loss is not None]
     weight = sum(samples for _, samples in losses)
     absmax = max((lease.absmax for lease in accepted), default=0.0)
+    norms = [lease.norm for lease in accepted]
     return {
         "run": run.id,
         "round": round_.number,
@@ -70,7 +73,9 @@ def checkpoint_meta(run: Run, round_: Round, now_ms: int) -> dict[str, Any]:
         "cursor": run.cursor,
         "pending": [list(one) for one in policy.merge_ranges(run.pending + given_back)],
         "recent_absmax": [*run.recent_absmax, absmax][-policy.ROUNDS_REMEMBERED :],
+        "recent_norms": [*run.recent_norms, statistics.median(norms)][-policy.ROUNDS_REMEMBERED :],
         "accepted": [lease.shard for lease in accepted],
+        "counted": [lease.id for lease in accepted],
         "row": {
             "round": round_.number,
             "workers": len({lease.worker for lease in accepted}),
@@ -118,7 +123,8 @@ def restore(state: State, saved: Saved, now_ms: int) -> None:
         cursor=meta["cursor"],
         pending=[(start, stop) for start, stop in meta["pending"]],
         recent_absmax=list(meta["recent_absmax"]),
-        closed_accepted={meta["version"]: list(meta["accepted"])},
+        recent_norms=list(meta["recent_norms"]),
+        closed_accepted={meta["version"]: list(meta["counted"])},
         last_eval=saved.last_eval,
         best_eval=saved.best_eval,
     )
@@ -139,6 +145,7 @@ def restore(state: State, saved: Saved, now_ms: int) -> None:
     round_ = Round(table["round"], table["attempt"], table["base_version"], table["bound"], leases, now_ms)
     round_.phase, round_.reason = RoundPhase.COLLECTING, "the master restarted; waiting for the workers to rejoin"
     run.rounds.append(round_)
+    round_.clip_limit = table["clip_limit"]
     round_.units = run.spec.balance == "units"
     round_.hold_until_ms = now_ms + REJOIN_MS
     for lease in leases:

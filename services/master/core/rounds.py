@@ -1,7 +1,7 @@
 """Handlers for rounds: open, close, commit. `advance` runs after every event and is the only place that opens one."""
 
-from services.common.protocol.messages import Cancel, RoundClosed
-from services.master.core import policy, units
+from services.common.protocol.messages import Cancel, RoundClosed, Update
+from services.master.core import clipping, policy, units
 from services.master.core.commands import (
     Aggregate,
     DropRound,
@@ -62,13 +62,31 @@ def on_assignment_saved(ctx: Context, event: AssignmentSaved) -> None:
 
 
 def on_aggregation_done(ctx: Context, event: AggregationDone) -> None:
-    """The outer step is made: write it down before anybody hears of it."""
+    """The outer step is made: write it down before it counts; meanwhile workers fetch what makes it."""
     run, round_ = _find(ctx, event.run, event.round)
     if run is None or round_ is None or round_.phase is not RoundPhase.AGGREGATING:
         return
     round_.phase, round_.digest = RoundPhase.COMMITTING, event.digest
     round_.meta = checkpoint_meta(run, round_, ctx.now_ms)
     ctx.out.append(WriteCheckpoint(run.id, round_.number, round_.meta))
+    _announce_update(ctx, run, round_, event)
+
+
+def _announce_update(ctx: Context, run: Run, round_: Round, event: AggregationDone) -> None:
+    """To all; unasked to those that took part, if they are few: they have the version before."""
+    took_part = {lease.worker for lease in round_.accepted()}
+    push = took_part if len(took_part) <= policy.PUSHED_MAX else set()
+    for worker in ctx.state.by_id():
+        if worker.link in REACHABLE:
+            update = Update(
+                term=ctx.state.term,
+                run=run.id,
+                version=round_.number,
+                bytes=event.update_bytes,
+                digest=event.update_digest,
+                pushed=worker.id in push,
+            )
+            ctx.send(worker.id, update)
 
 
 def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
@@ -81,9 +99,9 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
     run.version, run.digest = round_.number, round_.digest
     run.attempt, run.failed_attempts, run.failed_workers, run.trouble = 0, 0, [], ""
     run.cursor, run.pending = meta["cursor"], [(start, stop) for start, stop in meta["pending"]]
-    run.recent_absmax = meta["recent_absmax"]
+    run.recent_absmax, run.recent_norms = meta["recent_absmax"], meta["recent_norms"]
     run.recent_ms = [*run.recent_ms, ctx.now_ms - round_.opened_ms][-policy.ROUNDS_REMEMBERED :]
-    run.closed_accepted[round_.number] = meta["accepted"]
+    run.closed_accepted[round_.number] = meta["counted"]
     run.closed_accepted.pop(round_.number - policy.ROUNDS_REMEMBERED, None)
     for worker_id in dict.fromkeys(round_.bad_workers):
         if (worker := ctx.state.workers.get(worker_id)) is not None:
@@ -98,7 +116,7 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
             worker.agent = "idle"
             worker.accepted_rounds += lease is round_.of(worker.id)[0]
             worker.samples_total += lease.samples
-    _announce(ctx, run, round_, meta["accepted"])
+    _announce(ctx, run, round_)
     run.rows[round_.number] = meta["row"]
     ctx.out.append(DropRound(run.id, round_.number))
     ctx.out.append(SaveRound(run.id, meta["row"]))
@@ -163,6 +181,7 @@ def _open(ctx: Context, run: Run, number: int, ready: list[Worker]) -> None:
     bound = policy.fold_bound(run.recent_absmax)
     bound = max(bound, policy.BOUND_FIRST) if run.failed_attempts else bound
     round_ = Round(number, run.attempt, run.version, bound, leases, ctx.now_ms)
+    round_.clip_limit = clipping.limit_at_opening(run)
     round_.units = run.spec.balance == "units"
     round_.reason = f"assigned to {len(leases)} workers"
     run.rounds.append(round_)
@@ -213,7 +232,8 @@ def _consider_closing(ctx: Context, run: Run, round_: Round) -> None:
     if len(accepted) < len(round_.leases):
         ctx.warn(f"round {round_.number} closes early: {reason}; the rest of its data comes again")
     round_.phase = RoundPhase.AGGREGATING
-    ctx.out.append(Aggregate(run.id, round_.number, sum(lease.samples for lease in accepted) / round_.samples))
+    weight = sum(lease.samples for lease in accepted) / round_.samples
+    ctx.out.append(Aggregate(run.id, round_.number, weight, clipping.settle(ctx, run, round_, accepted)))
 
 
 def _reopen(ctx: Context, run: Run, round_: Round) -> None:
@@ -253,18 +273,19 @@ def _hopeless(ctx: Context, run: Run, *, bad: bool) -> bool:
     return bad and not others and run.failed_attempts >= ctx.limits.failed_attempts_max
 
 
-def _announce(ctx: Context, run: Run, round_: Round, accepted: list[int]) -> None:
+def _announce(ctx: Context, run: Run, round_: Round) -> None:
     term = ctx.state.term
     for lease in round_.leases:
         if lease.is_out:
             ref = run.ref(round_, lease)
             ctx.send(lease.worker, Cancel(term=term, ref=ref, reason="the round closed without it"))
-    message = RoundClosed(
-        term=term, run=run.id, round=round_.number, version=run.version, digest=run.digest, accepted=accepted
-    )
     for worker in ctx.state.by_id():
         if worker.link in REACHABLE:
-            ctx.send(worker.id, message)
+            counted = [lease.id for lease in round_.of(worker.id) if lease.state is LeaseState.ACCEPTED]
+            closed = RoundClosed(
+                term=term, run=run.id, round=round_.number, version=run.version, digest=run.digest, counted=counted
+            )
+            ctx.send(worker.id, closed)
 
 
 def _find(ctx: Context, run_id: str, number: int) -> tuple[Run | None, Round | None]:

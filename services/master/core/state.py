@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from services.common.protocol.messages import RunSpec, TaskRef
+from services.common.protocol.messages import RunSpec, TaskRef, encoded_bytes
 
 Range = tuple[int, int]  # stream positions [start, stop)
 
@@ -75,7 +75,9 @@ class Lease:
     bad: bool = False  # its delta was bad
     moved_ms: int = 0  # the last sign that its worker works on it
     accepted_ms: int = 0
-    absmax: float = 0.0
+    absmax: float = 0.0  # of what was added, so after the clip
+    norm: float = 0.0
+    clip: float = 1.0
     loss: float | None = None
     delta_bytes: int = 0
     given: list[str] = field(default_factory=list)  # who had it; a unit may have had several
@@ -105,6 +107,7 @@ class Round:
     reason: str = ""
     digest: str = ""
     meta: dict[str, Any] = field(default_factory=dict)  # what its checkpoint says, fixed when COMMITTING begins
+    clip_limit: float | None = None  # of a delta's norm: see `clipping`
     units: bool = False  # leases are given out one after the other, to whoever is free
     hold_until_ms: int = 0  # units are not given out before: workers that rejoin may hold them
     bad_workers: list[str] = field(default_factory=list)  # whose unit was bad, and was given to another since
@@ -186,8 +189,9 @@ class Run:
     failed_workers: list[str] = field(default_factory=list)  # those that could not do it
     trouble: str = ""  # why the last attempt failed
     restored: int = 0  # how often it was resumed from FAILED
-    closed_accepted: dict[int, list[int]] = field(default_factory=dict)  # the last rounds
+    closed_accepted: dict[int, list[str]] = field(default_factory=dict)  # leases of the last rounds
     recent_absmax: list[float] = field(default_factory=list)  # of the last closed rounds, newest last
+    recent_norms: list[float] = field(default_factory=list)  # the median of each
     recent_ms: list[int] = field(default_factory=list)
     rows: dict[int, dict[str, Any]] = field(default_factory=dict)  # of rounds whose line is still to be printed
     lines: dict[int, str] = field(default_factory=dict)  # lines that wait for the line of an earlier round
@@ -199,6 +203,11 @@ class Run:
     def name(self) -> str:
         """What people call it in a log line."""
         return f"run {self.id}"
+
+    @property
+    def delta_bytes(self) -> int:
+        """Of one encoded delta."""
+        return encoded_bytes(self.spec.encoding, self.n_parameters)
 
     def round(self, number: int) -> Round | None:
         """The round in flight with this number."""
@@ -235,6 +244,10 @@ class Worker:
     draining: bool = False
     bad_rounds: int = 0  # rounds, one after the other, that closed on other workers' deltas while its own was bad
     quarantined: bool = False
+    mismatches: int = 0  # updates, one after the other, that gave it another version than the master has
+    mismatch_version: int = -1  # the last such version
+    mismatches_total: int = 0
+    clipped_rounds: int = 0
     failures: int = 0  # pieces of work, one after the other; each doubles the wait for the next
     not_before_ms: int = 0
     measured: bool = False
@@ -263,13 +276,13 @@ class State:
         """Whether a run goes on, or one that was stopped still writes its last round."""
         return self.run is not None and (self.run.phase in ACTIVE or bool(self.run.rounds))
 
-    def task_of(self, worker: str, run_id: str, base_version: int) -> TaskRef | None:
-        """The piece of work that a worker has out on this version of this run."""
+    def task_of(self, worker: str, run_id: str) -> TaskRef | None:
+        """The piece of work that a worker has out in this run."""
         if self.run is None or self.run.id != run_id:
             return None
         for round_ in self.run.rounds:
             for lease in round_.of(worker):
-                if lease.state is LeaseState.OUT and round_.base_version == base_version:
+                if lease.state is LeaseState.OUT:
                     return self.run.ref(round_, lease)
         return None
 

@@ -48,6 +48,7 @@ TABLE: dict[str, dict[RunPhase, Cell]] = {
     "TASK_ACK": _everywhere(workers.on_said),
     "TASK_REFUSE": _everywhere(workers.on_said),
     "PROGRESS": _everywhere(workers.on_said),
+    "MISMATCH": _everywhere(workers.on_said),
     "DRAIN": _everywhere(workers.on_said),
     "BYE": _everywhere(workers.on_said),
     # deltas: always answered, also when nobody wants them any more

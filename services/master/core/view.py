@@ -60,6 +60,8 @@ def worker_view(worker: Worker, run: Run | None, now_ms: int) -> dict[str, Any]:
         "last_heard_ms_ago": max(0, now_ms - worker.last_heard_ms),
         "accepted_rounds": worker.accepted_rounds,
         "samples_total": worker.samples_total,
+        "clipped_rounds": worker.clipped_rounds,
+        "mismatches": worker.mismatches_total,
     }
 
 

@@ -1,11 +1,34 @@
 """Handlers for workers: joining, leaving, signs of life, the owner's pause, removal. Liveness is decided on Tick."""
 
-from services.common.protocol.messages import Bye, Cancel, Drain, Heartbeat, Progress, TaskAck, TaskRef, TaskRefuse
+from services.common.protocol.messages import (
+    Bye,
+    Cancel,
+    Drain,
+    Heartbeat,
+    Mismatch,
+    Progress,
+    TaskAck,
+    TaskRef,
+    TaskRefuse,
+)
 from services.master.core import units
 from services.master.core.commands import ForgetSession, Report, RevokeWorker
 from services.master.core.context import Context
 from services.master.core.events import RemoveWorker, Tick, WorkerHeard, WorkerJoined, WorkerLeft, WorkerSaid
 from services.master.core.state import REACHABLE, Lease, LeaseState, Link, Round, RoundPhase, Worker
+
+OUTLIVES_SESSION = (  # a short break of the line mends nothing, and takes nothing away
+    "measured",
+    "bad_rounds",
+    "failures",
+    "not_before_ms",
+    "accepted_rounds",
+    "samples_total",
+    "clipped_rounds",
+    "mismatches",
+    "mismatch_version",
+    "mismatches_total",
+)
 
 
 def on_tick(ctx: Context, event: Tick) -> None:
@@ -42,19 +65,16 @@ def on_joined(ctx: Context, event: WorkerJoined) -> None:
         boot_id=hello.boot_id,
         last_heard_ms=ctx.now_ms,
         joined_ms=ctx.now_ms,
-        measured=known.measured if known is not None else False,
-        bad_rounds=known.bad_rounds if known is not None else 0,
-        failures=known.failures if known is not None else 0,  # a short break of the line mends nothing
-        not_before_ms=known.not_before_ms if known is not None else 0,
-        accepted_rounds=known.accepted_rounds if known is not None else 0,
-        samples_total=known.samples_total if known is not None else 0,
     )
     ctx.state.workers[event.worker] = worker
+    if known is not None:
+        for name in OUTLIVES_SESSION:
+            setattr(worker, name, getattr(known, name))
     if known is not None and known.quarantined:
         if known.boot_id == hello.boot_id:
             worker.quarantined, worker.reason = True, known.reason
-        else:
-            worker.bad_rounds = ctx.limits.bad_rounds_max - 1  # it was started again: on probation
+        else:  # it was started again: on probation
+            worker.bad_rounds, worker.mismatches = ctx.limits.bad_rounds_max - 1, ctx.limits.mismatches_max - 1
     kept = [held.ref.lease for held in hello.holding] + ([hello.working.lease] if hello.working else [])
     standing: list[str] = []
     for lease in _leases_of(ctx, event.worker):
@@ -127,11 +147,28 @@ def on_said(ctx: Context, event: WorkerSaid) -> None:
             else:
                 ctx.failed(worker, lease, reason, refused=True)
             ctx.report_worker(worker, f"{worker.name} handed shard {lease.shard} back: {message.reason}")
+    elif isinstance(message, Mismatch):
+        _mismatch(ctx, worker, message)
     elif isinstance(message, Drain):
         worker.draining, worker.reason = True, message.reason
         ctx.report_worker(worker, f"{worker.name} takes no new work: {message.reason}")
     elif isinstance(message, Bye):
         _gone(ctx, worker, f"left: {message.reason}")
+
+
+def _mismatch(ctx: Context, worker: Worker, message: Mismatch) -> None:
+    """Updates gave this PC another version than ours: it pulls the whole. Three in a row are no accident."""
+    worker.mismatches += 1
+    worker.mismatches_total += 1
+    worker.mismatch_version = message.ref.base_version
+    if worker.mismatches >= ctx.limits.mismatches_max and not worker.quarantined:
+        worker.quarantined = True
+        worker.reason = (
+            f"in quarantine: {worker.mismatches} updates in a row gave it other numbers than the master has; its "
+            "memory or disk may be failing: check that PC, then start its worker again, or remove it"
+        )
+        ctx.warn(f"{worker.name} gets no more work: {worker.reason}")
+    ctx.report_worker(worker, f"{worker.name} downloads version {message.ref.base_version} whole: {message.reason}")
 
 
 def on_remove_worker(ctx: Context, event: RemoveWorker) -> None:

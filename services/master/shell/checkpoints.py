@@ -4,16 +4,16 @@ The seal is the ZIP archive comment `mahe1 sha256=<64 hex>`, computed over the w
 (DESIGN section 6), so that every bit of the file is covered and `numpy.load(..., allow_pickle=False)` reads it.
 """
 
-import contextlib
 import errno
 import hashlib
 import io
 import json
+import os
 import re
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -33,11 +33,15 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One version: `parameters` float32[n], arrays of the outer optimizer's state, and what it says of itself."""
+    """One version: `parameters` float32[n], the outer optimizer's state, what it says of itself.
+
+    `residual`: float32[n], what encoded updates still owe the replicas; None when nothing is left over.
+    """
 
     parameters: npt.NDArray[np.float32]
     outer: dict[str, Array]
     meta: dict[str, Any]
+    residual: npt.NDArray[np.float32] | None = None
 
 
 def path_of(folder: Path, round_number: int) -> Path:
@@ -50,7 +54,7 @@ def write(folder: Path, checkpoint: Checkpoint) -> Path:
     path = path_of(folder, checkpoint.meta["round"])
     try:
         make_folders(folder)
-        write_durably(path, seal(_pack(checkpoint)), what="checkpoint")
+        write_durably(path, lambda file: _pack(checkpoint, file), what="checkpoint")
     except OSError as error:
         raise CheckpointError(
             f"{path} cannot be written ({error.strerror or error}); free the disk, then resume the run"
@@ -75,6 +79,7 @@ def read(path: Path) -> Checkpoint:
             meta = json.loads(archive["meta"].tobytes())
             outer = {name.removeprefix("outer_"): archive[name] for name in archive.files if name.startswith("outer_")}
             parameters = archive["parameters"]
+            residual = archive["residual"] if "residual" in archive.files else None
     except (ValueError, KeyError, zipfile.BadZipFile) as error:
         raise CheckpointError(f"{path} is sealed, but is no checkpoint ({error})") from None
     if parameters.dtype != np.float32 or parameters.ndim != 1 or not np.isfinite(parameters).all():
@@ -82,7 +87,19 @@ def read(path: Path) -> Checkpoint:
     if path.name != path_of(path.parent, meta["round"]).name:
         raise CheckpointError(f"{path} says that it is of round {meta['round']}")
     parameters.setflags(write=False)
-    return Checkpoint(parameters, outer, meta)
+    return Checkpoint(parameters, outer, meta, residual)
+
+
+def read_parameters(path: Path) -> npt.NDArray[np.float32]:
+    """Only the parameters, without the seal: for a version that this master has just written. CheckpointError."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            parameters: npt.NDArray[np.float32] = archive["parameters"]
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read ({error.strerror or error})") from None
+    except (ValueError, KeyError, zipfile.BadZipFile):
+        raise CheckpointError(f"{path} is damaged") from None
+    return parameters
 
 
 def rounds_in(folder: Path) -> list[int]:
@@ -142,15 +159,6 @@ def prune(folder: Path, keep: set[int]) -> None:
             remove(path_of(folder, round_number))
     for stale in folder.glob(".ckpt-*.tmp"):
         remove(stale)
-    failpoint("prune.before-folder-fsync")
-    with contextlib.suppress(OSError):  # what is deleted twice does no harm
-        sync_folder(folder)
-
-
-def seal(raw: bytes) -> bytes:
-    """The archive with its SHA-256 in the comment. `raw` ends in the comment with zeros for digits."""
-    assert raw.endswith(_SEAL + _ZEROS)
-    return raw[: -len(_ZEROS)] + hashlib.sha256(raw).hexdigest().encode()
 
 
 def is_sealed(raw: bytes) -> bool:
@@ -163,14 +171,36 @@ def is_sealed(raw: bytes) -> bool:
     return raw[at:] == digest.hexdigest().encode()
 
 
-def _pack(checkpoint: Checkpoint) -> bytes:
-    buffer = io.BytesIO()
+class _Sealing:
+    """A file that is only appended to, and knows the SHA-256 of what was written; no more than zipfile asks for."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self.sha256 = file, hashlib.sha256()
+
+    def write(self, data: bytes | memoryview) -> int:
+        self.sha256.update(data)
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+
+def _pack(checkpoint: Checkpoint, file: IO[bytes]) -> None:
+    """Write the archive, array after array, and then its seal over the zeros at its end."""
     meta = np.frombuffer(json.dumps(checkpoint.meta, sort_keys=True).encode(), dtype=np.uint8)
-    outer = {f"outer_{name}": array for name, array in checkpoint.outer.items()}
-    np.savez(buffer, allow_pickle=False, parameters=checkpoint.parameters, meta=meta, **outer)
-    with zipfile.ZipFile(buffer, "a") as archive:
+    arrays: dict[str, Array] = {"parameters": checkpoint.parameters, "meta": meta}
+    arrays |= {f"outer_{name}": array for name, array in checkpoint.outer.items()}
+    if checkpoint.residual is not None:
+        arrays["residual"] = checkpoint.residual
+    sealing = _Sealing(file)
+    with zipfile.ZipFile(cast("IO[bytes]", sealing), "w") as archive:
         archive.comment = _SEAL + _ZEROS
-    return buffer.getvalue()
+        for name, array in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as entry:
+                np.lib.format.write_array_header_1_0(entry, np.lib.format.header_data_from_array_1_0(array))
+                entry.write(np.ascontiguousarray(array).data.cast("B"))
+    file.seek(-len(_ZEROS), os.SEEK_END)
+    file.write(sealing.sha256.hexdigest().encode())
 
 
 @dataclass(frozen=True)

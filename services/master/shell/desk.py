@@ -16,15 +16,17 @@ from services.common.errors import CheckpointError, MaheError
 from services.common.host.failpoints import failpoint
 from services.common.kernels import Threads, stats
 from services.common.learning import (
-    Accumulator,
     OuterOptimizer,
+    apply_update,
     build_model,
     build_outer,
+    bytes_digest,
     describe,
     digest,
     load,
 )
-from services.common.protocol.messages import RunSpec, TaskRef
+from services.common.learning.encodings import Bytes, check, decode, encode, examine
+from services.common.protocol.messages import RunSpec, TaskRef, down_encoding
 from services.master.core.commands import (
     Aggregate,
     DropRound,
@@ -48,6 +50,7 @@ from services.master.core.events import (
     WorkFailed,
 )
 from services.master.shell.checkpoints import Checkpoint
+from services.master.shell.gathering import Gathering, gather
 
 Floats = npt.NDArray[np.float32]
 Job = Callable[["Desk"], None]
@@ -63,14 +66,26 @@ class Snapshot:
     digest: str
 
 
+@dataclass(frozen=True)
+class EncodedUpdate:
+    """What makes `version` out of the version before it: read-only bytes and their digest."""
+
+    run: str
+    version: int
+    encoded: Bytes
+    digest: str
+
+
 @dataclass
 class _Current:
     """The run in work: its newest durable version and what is being made of it."""
 
     run: str
+    spec: RunSpec
     parameters: Floats
     outer: OuterOptimizer
-    accumulators: dict[int, Accumulator] = field(default_factory=dict)  # by round
+    residual: Floats | None  # what encoded updates owe so far; None where nothing is ever left over
+    gathered: dict[int, Gathering] = field(default_factory=dict)  # by round
     next_parameters: dict[int, Floats] = field(default_factory=dict)  # by round
     best: int | None = None
 
@@ -115,7 +130,7 @@ class Desk:
         rows: Rows,
         vault: Versions,
         post: Callable[[Event], None],
-        publish: Callable[[Snapshot], None],
+        publish: Callable[[Snapshot | EncodedUpdate], None],
         pinned: Callable[[], set[int]],
         threads: Threads | None = None,
     ) -> None:
@@ -123,7 +138,8 @@ class Desk:
         self._post, self._publish, self._pinned, self._threads = post, publish, pinned, threads
         self._run, self._restored = "", 0  # the run in work, or that should be; how often it was resumed
         self._current: _Current | None = None
-        self._staged: dict[tuple[str, str], Floats] = {}  # checked deltas by lease and digest, until folded or dropped
+        self._unpruned = False
+        self._staged: dict[tuple[str, str], Bytes] = {}  # checked deltas by lease and digest, until folded or dropped
 
     def close(self) -> None:
         """Close the store, end the threads."""
@@ -145,13 +161,14 @@ class Desk:
             data = describe(command.spec.dataset)
             dataset = load(data)
             model = build_model(command.spec.model, dataset.x_train.shape[1], dataset.classes)
-            outer = build_outer(command.spec.outer, self._threads)
+            outer = build_outer(command.spec.outer, model.n_parameters, self._threads)
             parameters = model.initial_parameters(command.spec.seed)
             self._staged.clear()
-            self._current = _Current(command.run, parameters, outer)
+            residual = None if command.spec.encoding == "fp32" else np.zeros_like(parameters)
+            self._current = _Current(command.run, command.spec, parameters, outer, residual)
             version_digest = digest(parameters)
             meta = _first_meta(command, data, len(dataset.y_train), version_digest)
-            self._vault.write(Checkpoint(parameters, {}, meta))
+            self._vault.write(Checkpoint(parameters, outer.state(), meta, residual))
         except MaheError as error:
             self._post(RunUnusable(command.run, error.sentence))
             return
@@ -161,9 +178,9 @@ class Desk:
     def restore(self, spec: RunSpec, checkpoint: Checkpoint, best: int | None) -> None:
         """Take up a run from its checkpoint."""
         run = self._run = checkpoint.meta["run"]
-        outer = build_outer(spec.outer, self._threads)
+        outer = build_outer(spec.outer, len(checkpoint.parameters), self._threads)
         outer.load(checkpoint.outer)
-        self._current = _Current(run, checkpoint.parameters, outer, best=best)
+        self._current = _Current(run, spec, checkpoint.parameters, outer, checkpoint.residual, best=best)
         self._publish_version(checkpoint.meta["version"], checkpoint.meta["digest"])
 
     def read_again(self, command: RestoreRun) -> None:
@@ -174,53 +191,68 @@ class Desk:
         self._current = None
         self.restore(command.spec, self._vault.read(command.run, command.version), best)
 
-    def check(self, worker: str, ref: TaskRef, delta: Floats, expected_digest: str) -> None:
-        """Digest of the whole, finite, largest entry, norm."""
-        found = digest(delta)
+    def check(self, worker: str, ref: TaskRef, delta: Bytes, expected_digest: str) -> None:
+        """Digest of the whole, well formed and finite, largest entry, norm."""
+        found = bytes_digest(delta)
         if found != expected_digest:
             text = f"digest of the delta is {found}, announced was {expected_digest}"
             self._post(DeltaStaged(worker, ref, expected_digest, "DELTA_DIGEST", text))
             return
+        current = self._current
+        if current is None or current.run != ref.run:
+            text = f"run {ref.run} is not in work"
+            self._post(DeltaStaged(worker, ref, expected_digest, "DELTA_STALE", text))
+            return
+        encoding, n = current.spec.encoding, len(current.parameters)
+        if fault := check(encoding, delta, n):
+            code = "DELTA_NOT_FINITE" if "not finite" in fault else "DELTA_MALFORMED"
+            self._post(DeltaStaged(worker, ref, found, code, f"{fault}; lower the learning rate"))
+            return
         self._staged[ref.lease, found] = delta
-        facts = stats(delta)
+        facts = examine(encoding, delta, n)
         self._post(DeltaStaged(worker, ref, found, "", "", facts.nonfinite, facts.absmax, facts.sum_squares**0.5))
 
     def fold(self, command: Fold) -> None:
         """Add one accepted delta."""
         delta = self._staged.pop((command.ref.lease, command.digest))
         current = self._run_of(command.ref.run)
-        accumulator = current.accumulators.get(command.ref.round)
-        if accumulator is None:
-            accumulator = Accumulator(len(delta), command.bound, self._threads)
-            current.accumulators[command.ref.round] = accumulator
-        accumulator.fold(delta, command.weight, command.clip)
+        gathered = current.gathered.get(command.ref.round)
+        if gathered is None:
+            gathered = gather(current.spec, len(current.parameters), command, self._threads)
+            current.gathered[command.ref.round] = gathered
+        gathered.add(command, delta)
 
     def aggregate(self, command: Aggregate) -> None:
-        """The mean and the outer step; the old version stays as it is."""
+        """The mean, the update as replicas get it, the outer step with just that; the old version stays as it is."""
         current = self._run_of(command.run)
-        mean = current.accumulators.pop(command.round).mean(command.weight)
+        mean = current.gathered.pop(command.round).mean(command.weight, command.clips)
+        encoding = down_encoding(current.spec.encoding)
+        encoded = encode(encoding, current.outer.update(mean), current.residual, self._threads)
+        encoded.setflags(write=False)
         parameters = current.parameters.copy()
-        current.outer.step(parameters, mean)
+        apply_update(parameters, decode(encoding, encoded, len(parameters), threads=self._threads), self._threads)
         if stats(parameters).nonfinite:
             raise CheckpointError(
                 f"round {command.round} would make parameters that are not finite; lower the learning rate"
             )
         parameters.setflags(write=False)
         current.next_parameters[command.round] = parameters
-        self._post(AggregationDone(command.run, command.round, digest(parameters)))
+        update = EncodedUpdate(command.run, command.round, encoded, bytes_digest(encoded))
+        self._publish(update)
+        made = digest(parameters)
+        self._post(AggregationDone(command.run, command.round, made, encoded.nbytes, update.digest))
 
     def write_checkpoint(self, command: WriteCheckpoint) -> None:
         """Make the version durable, then let it be pulled."""
         current = self._run_of(command.run)
         parameters = current.next_parameters.pop(command.round)
-        outer_state = {name: np.array(array) for name, array in current.outer.state().items()}
-        self._vault.write(Checkpoint(parameters, outer_state, command.meta))
+        self._vault.write(Checkpoint(parameters, current.outer.state(), command.meta, current.residual))
         current.parameters = parameters
         failpoint("version.before-publish")
         self._publish_version(command.meta["version"], command.meta["digest"])
         failpoint("version.before-announce")
         self._post(CheckpointDone(command.run, command.round))
-        self._vault.prune(current.run, self._pinned() | ({current.best} if current.best is not None else set()))
+        self._unpruned = True
 
     def mark_best(self, run: str, version: int) -> None:
         """This version's checkpoint is not pruned."""
@@ -230,7 +262,7 @@ class Desk:
     def drop_round(self, command: DropRound) -> None:
         """Forget a round's sum and its checked deltas."""
         if self._current is not None and self._current.run == command.run:
-            self._current.accumulators.pop(command.round, None)
+            self._current.gathered.pop(command.round, None)
             self._current.next_parameters.pop(command.round, None)
         prefix = f"{command.run}.{command.round}."
         for key in [key for key in self._staged if key[0].startswith(prefix)]:
@@ -244,10 +276,12 @@ class Desk:
         """The table, then the news that it is durable."""
         self._rows.save_assignment(command.run, command.table)
         self._post(AssignmentSaved(command.run, command.round, command.attempt))
+        self._prune()  # now the workers have something to do
 
     def save_run(self, command: SaveRun) -> None:
         """A run's phase."""
         self._rows.save_run(command.run, command.phase, command.reason, command.finished)
+        self._prune()
 
     def save_round(self, command: SaveRound) -> None:
         """A closed round's row."""
@@ -257,6 +291,13 @@ class Desk:
         """Log lines. Those that cannot be written are in the log all the same: no reason to fail a run."""
         with contextlib.suppress(CheckpointError):
             self._rows.add_events(events)
+
+    def _prune(self) -> None:
+        """Delete the versions that a new one has made old."""
+        current = self._current
+        if self._unpruned and current is not None:
+            self._unpruned = False
+            self._vault.prune(current.run, self._pinned() | ({current.best} if current.best is not None else set()))
 
     def _run_of(self, run: str) -> _Current:
         if self._current is None or self._current.run != run:
@@ -281,6 +322,8 @@ def _first_meta(command: PrepareRun, data: dict[str, Any], n_train: int, version
         "cursor": 0,
         "pending": [],
         "recent_absmax": [],
+        "recent_norms": [],
         "accepted": [],
+        "counted": [],
         "row": None,
     }

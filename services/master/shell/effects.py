@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from services.common.host.failpoints import failpoint
-from services.common.protocol.messages import RoundClosed
+from services.common.protocol.messages import RoundClosed, Update
 from services.master.core import commands as c
 from services.master.core.events import Event
 from services.master.shell.admission import Admission
@@ -55,6 +55,8 @@ def _send(on: Effects, command: c.Send, now_ms: int) -> None:
     if isinstance(command.message, RoundClosed):
         failpoint("round.before-announce")
     on.workers.send(command.worker, command.message)
+    if isinstance(command.message, Update) and command.message.pushed:
+        on.downloads.push(command.worker, command.message, now_ms)
 
 
 def _prepare_run(on: Effects, command: c.PrepareRun, now_ms: int) -> None:

@@ -9,14 +9,14 @@ from typing import Any
 
 from services.common.errors import MaheError
 from services.common.host.children import lines_from_parent, tell_parent
-from services.common.host.machine import NICE_AGENT, give_way
+from services.common.host.machine import NICE_EVALUATOR, give_way
 from services.common.learning import Dataset, build_model, load
 from services.master.shell import checkpoints
 
 
 def main() -> None:
     """Answer each line until the master closes the pipe."""
-    give_way(NICE_AGENT)
+    give_way(NICE_EVALUATOR)
     datasets: dict[str, Dataset] = {}
     for line in lines_from_parent():
         try:
@@ -32,9 +32,9 @@ def evaluate(line: dict[str, Any], datasets: dict[str, Dataset]) -> dict[str, fl
         datasets.clear()
         datasets[key] = load(line["data"])
     dataset = datasets[key]
-    checkpoint = checkpoints.read(Path(line["path"]))
+    parameters = checkpoints.read_parameters(Path(line["path"]))
     model = build_model(line["model"], dataset.x_test.shape[1], dataset.classes)
-    loss, accuracy = model.evaluate(checkpoint.parameters, dataset.x_test, dataset.y_test)
+    loss, accuracy = model.evaluate(parameters, dataset.x_test, dataset.y_test)
     return {"loss": loss, "accuracy": accuracy}
 
 

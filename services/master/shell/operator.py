@@ -7,6 +7,7 @@ from typing import Any
 
 from services.common.errors import MaheError, ProtocolError
 from services.common.learning import build_inner, build_model, build_outer, catalog
+from services.common.learning.outer import warnings_of
 from services.common.protocol import control
 from services.common.protocol.limits import PARAMETERS_MAX
 from services.common.protocol.messages import RunSpec
@@ -35,8 +36,7 @@ class Operator:
     def perform(self, cmd_id: str, command: Any) -> dict[str, Any] | None:
         """The result, or None when the coordinator answers. Raises MaheError with a code."""
         if isinstance(command, control.CreateRun):
-            self._create_run(cmd_id, command.spec)
-            return None
+            return self._create_run(cmd_id, command.spec)
         if isinstance(command, control.PauseRun):
             self.step(events.PauseRun(cmd_id, self._known(command.run)))
             return None
@@ -79,16 +79,20 @@ class Operator:
         assert isinstance(command, control.ListJoinStrings)
         return {"items": [_join_view(*row) for row in self.store.joins()]}
 
-    def _create_run(self, cmd_id: str, spec: RunSpec) -> None:
+    def _create_run(self, cmd_id: str, spec: RunSpec) -> dict[str, Any] | None:
         _check_spec(spec)
         if self.coordinator.state.busy:
             self.step(events.CreateRun(cmd_id, "none", spec))  # refused by the table, with the reason
-            return
+            return None
         number = self.store.runs_made() + 1
         run = f"{spec.dataset.removeprefix('builtin:').replace('_', '-').replace(':', '-')}-{number}"
         self.store.add_run(run, number, spec.model_dump(mode="json"), "WAITING", "created")
         self.bulletin.start_run(wall_ms(), [])
-        self.step(events.CreateRun(cmd_id, run, spec))
+        self.step(events.CreateRun("", run, spec))  # which cannot be refused; answered here, with the warnings
+        warnings = warnings_of(spec.outer, spec.rounds)
+        for sentence in warnings:
+            self.bulletin.post("WARN", f"run {run}: {sentence}", {})
+        return {"run": run, "warnings": warnings}
 
     def _known(self, run: str) -> str:
         if not self.store.has_run(run):
@@ -127,7 +131,7 @@ def _check_spec(spec: RunSpec) -> None:
     try:
         model = build_model(spec.model, entry["dimensions"], entry["classes"])
         build_inner(spec.inner, model.n_parameters)
-        build_outer(spec.outer)
+        build_outer(spec.outer, n=1)  # only checked: a state as long as the model would be written in full
     except MaheError as error:
         raise ProtocolError(error.sentence, code="BAD_SPEC") from None
     if model.n_parameters > PARAMETERS_MAX:

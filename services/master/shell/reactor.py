@@ -7,20 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from services.common.learning.encodings import Bytes
 from services.common.protocol.codec import Buffer
 from services.common.protocol.limits import HEARTBEAT_MS
 from services.common.protocol.messages import DeltaChunk, DeltaCommit, Pull, TaskRef
 from services.master.core.commands import Command, Evaluate
 from services.master.core.coordinator import Coordinator
 from services.master.core.events import CreateRun, DeltaStaged, Event, PauseRun, Tick
-from services.master.shell.desk import Snapshot
+from services.master.shell.desk import EncodedUpdate, Snapshot
 from services.master.shell.effects import Effects
 from services.master.shell.resume import Found, Unprepared
 
-Letter = Event | Snapshot | dict[str, Any] | Exception  # events, new versions, the evaluator's lines, a crash
+# events, new versions and what makes them, the evaluator's lines, a crash
+Letter = Event | Snapshot | EncodedUpdate | dict[str, Any] | Exception
 
 
 SLEPT_MS = 2 * HEARTBEAT_MS  # a tick later than this: the PC slept, or the loop stood still
@@ -57,6 +56,8 @@ class Reactor:
             raise letter
         if isinstance(letter, Snapshot):
             self.effects.downloads.publish(letter)
+        elif isinstance(letter, EncodedUpdate):
+            self.effects.downloads.publish_update(letter)
         elif isinstance(letter, dict):
             for event in self.effects.evaluation.take(letter):
                 self.step(event)
@@ -74,7 +75,7 @@ class Reactor:
         else:
             self.effects.uploads.commit(worker, message, now_ms)
 
-    def complete(self, worker: str, ref: TaskRef, delta: npt.NDArray[np.float32], digest: str) -> None:
+    def complete(self, worker: str, ref: TaskRef, delta: Bytes, digest: str) -> None:
         """A delta is here, whole."""
         self.effects.aggregation.do(lambda desk: desk.check(worker, ref, delta, digest))
 

@@ -3,17 +3,19 @@
 A delta is staged whole before anything looks at it: nothing half received ever touches an accumulator.
 """
 
+import tempfile
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
 
 import numpy as np
-import numpy.typing as npt
 
 from services.common.errors import ProtocolError
+from services.common.learning.encodings import Bytes
 from services.common.protocol.codec import Buffer
 from services.common.protocol.limits import (
+    MIB,
     UPLOAD_DEAD_MS,
     UPLOAD_STALL_BYTES,
     UPLOAD_STALL_MS,
@@ -24,6 +26,15 @@ from services.common.protocol.messages import Credit, DeltaBegin, DeltaChunk, De
 from services.master.core.events import UploadStalled
 
 WAIT_MS = 2_000
+IN_MEMORY_MAX = 64 * MIB  # a larger delta waits in a file
+
+
+def room_for(size: int) -> Bytes:
+    """Where the bytes of one delta are put together."""
+    if size <= IN_MEMORY_MAX:
+        return np.empty(size, dtype=np.uint8)
+    with tempfile.TemporaryFile() as file:  # the array keeps it until it is itself forgotten
+        return np.memmap(file, dtype=np.uint8, mode="w+", shape=(size,))
 
 
 @dataclass
@@ -31,8 +42,9 @@ class _Upload:
     worker: str
     begin: DeltaBegin
     missing: set[int]
-    array: npt.NDArray[np.float32] | None = None  # made when a place is free, not before
+    array: Bytes | None = None  # made when a place is free, not before
     next_chunk: int = 0
+    unasked: int = 0  # chunks that follow by themselves, if there is a place at once
     since_ms: int = 0
     bytes_since: int = 0
     still_ms: int = 0  # with a place and without a new byte, in earlier places
@@ -55,7 +67,7 @@ class Uploads:
 
     term: int
     send: Callable[[str, ToWorker], None]
-    complete: Callable[[str, TaskRef, npt.NDArray[np.float32], str], None]
+    complete: Callable[[str, TaskRef, Bytes, str], None]
     _active: dict[str, _Upload] = field(default_factory=dict)  # by lease
     _waiting: OrderedDict[str, _Upload] = field(default_factory=OrderedDict)  # by lease
     _in_check: set[str] = field(default_factory=set)  # leases; for membership and their number only
@@ -69,7 +81,7 @@ class Uploads:
             self._waiting.pop(lease, None)
             known = None
         if known is None:
-            self._waiting[lease] = _Upload(worker, begin, set(range(begin.chunks)))
+            self._waiting[lease] = _Upload(worker, begin, set(range(begin.chunks)), unasked=begin.sent)
         elif known.begin.digest != begin.digest or known.begin.chunk_bytes != begin.chunk_bytes:
             known.begin, known.missing, known.array = begin, set(range(begin.chunks)), None
         if lease in self._active:
@@ -77,6 +89,7 @@ class Uploads:
             return
         self._next(now_ms)
         if lease in self._waiting:
+            self._waiting[lease].unasked = 0  # they come, and are dropped
             self._tell_to_wait(self._waiting[lease], now_ms)
 
     def chunk(self, worker: str, message: DeltaChunk, payload: Buffer, now_ms: int) -> None:
@@ -92,7 +105,7 @@ class Uploads:
                 f"chunk {message.index} of {len(payload)} bytes, announced were {upload.begin.chunks} chunks of {size}",
                 code="DELTA_CHUNK",
             )
-        upload.array.data.cast("B")[offset : offset + expected] = payload
+        upload.array.data[offset : offset + expected] = payload
         if message.index in upload.missing:
             upload.missing.discard(message.index)
             upload.bytes_since += expected
@@ -161,10 +174,12 @@ class Uploads:
     def _credit(self, upload: _Upload, now_ms: int) -> None:
         """Ask for what is missing, from the first chunk."""
         if upload.array is None:
-            upload.array = np.empty(upload.begin.bytes // 4, dtype=np.float32)
-        upload.next_chunk, upload.since_ms, upload.bytes_since = 0, now_ms, 0
-        want = upload.ask(WINDOW_CHUNKS)
-        self.send(upload.worker, Credit(term=self.term, ref=upload.begin.ref, want=want))
+            upload.array = room_for(upload.begin.bytes)
+        upload.next_chunk, upload.since_ms, upload.bytes_since = min(upload.unasked, upload.begin.chunks), now_ms, 0
+        want = upload.ask(WINDOW_CHUNKS - upload.next_chunk)
+        if want or not upload.unasked:
+            self.send(upload.worker, Credit(term=self.term, ref=upload.begin.ref, want=want))
+        upload.unasked = 0
 
     def _tell_to_wait(self, upload: _Upload, now_ms: int) -> None:
         upload.told_ms = now_ms

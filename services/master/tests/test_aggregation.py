@@ -9,32 +9,36 @@ import numpy as np
 import pytest
 
 from services.common.errors import CheckpointError
-from services.common.learning import digest
+from services.common.learning import bytes_digest
 from services.common.protocol.messages import RunSpec, TaskRef
 from services.master.core import commands as c
 from services.master.core import events as e
 from services.master.shell.aggregation import Aggregation
 from services.master.shell.checkpoints import Vault
-from services.master.shell.desk import Desk, Snapshot
+from services.master.shell.desk import Desk, EncodedUpdate, Snapshot
 from services.master.shell.store import Store
 
 RUN = "gauss3-1"
-SPEC = RunSpec(dataset="gauss3", model={"family": "softmax"}, outer={"name": "fedavg", "lr": 1.0})
+SPEC = RunSpec(dataset="gauss3", model={"family": "softmax"}, encoding="fp32")
 REF = TaskRef(run=RUN, round=1, base_version=0, shard=0, lease=f"{RUN}.1.0.0.1")
 
 
 class Bench:
     """The thread with its letters; `take` is the next event."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, spec: RunSpec = SPEC) -> None:
         self.letters: queue.Queue[Any] = queue.Queue()
-        self.versions: list[Snapshot] = []
+        self.published: list[Snapshot | EncodedUpdate] = []
         post = self.letters.put
         vault = Vault(folder / "runs")
-        self.thread = Aggregation(lambda: Desk(Store(folder), vault, post, self.versions.append, set), post)
+        self.thread = Aggregation(lambda: Desk(Store(folder), vault, post, self.published.append, set), post)
         self.thread.start()
-        self.thread.do(lambda desk: desk.prepare(c.PrepareRun(RUN, SPEC)))
+        self.thread.do(lambda desk: desk.prepare(c.PrepareRun(RUN, spec)))
         self.prepared = self.take(e.RunPrepared)
+
+    @property
+    def versions(self) -> list[Snapshot]:
+        return [one for one in self.published if isinstance(one, Snapshot)]
 
     def take(self, kind: type) -> Any:
         letter = self.letters.get(timeout=20)
@@ -42,8 +46,8 @@ class Bench:
         return letter
 
     def staged(self, value: float) -> str:
-        delta = np.full(self.prepared.n_parameters, value, dtype=np.float32)
-        name = digest(delta)
+        delta = np.full(self.prepared.n_parameters, value, dtype=np.float32).view(np.uint8)
+        name = bytes_digest(delta)
         self.thread.do(lambda desk: desk.check("w-1", REF, delta, name))
         assert self.take(e.DeltaStaged).digest == name
         return name
@@ -92,6 +96,21 @@ def test_a_resumed_run_goes_on_as_if_the_failed_step_had_never_been_made(
         assert bench.take(e.WorkFailed).reason == "the disk is full"
     bench.thread.do(lambda desk: desk.read_again(c.RestoreRun(RUN, SPEC, 0, 1)))
     assert bench.step(bench.staged(0.5)).digest == first
+
+
+@pytest.mark.parametrize("name", ["momentum", "nesterov", "fedadam"])
+def test_the_state_of_the_outer_optimizer_goes_back_too_even_to_version_0(tmp_path: Path, name: str) -> None:
+    spec = SPEC.model_copy(update={"outer": {"name": name}})
+    bench = Bench(tmp_path, spec)
+    first = bench.step(bench.staged(0.5)).digest
+    bench.thread.do(lambda desk: desk.read_again(c.RestoreRun(RUN, spec, 0, 1)))
+    again = bench.step(bench.staged(0.5)).digest
+    bench.thread.do(lambda desk: desk.write_checkpoint(c.WriteCheckpoint(RUN, 1, meta(again))))
+    bench.take(e.CheckpointDone)
+    second = bench.step(bench.staged(0.25)).digest
+    bench.thread.do(lambda desk: desk.read_again(c.RestoreRun(RUN, spec, 1, 2)))
+    assert (again, bench.step(bench.staged(0.25)).digest) == (first, second)
+    bench.thread.stop()
 
 
 def test_log_lines_that_cannot_be_written_do_not_fail_the_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Checkpoints: plain NumPy reads them, no damage goes unnoticed, the newest good one is found, old ones are pruned."""
 
 import errno
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -159,8 +160,9 @@ def test_what_is_no_checkpoint_of_ours_is_set_aside_whatever_is_in_it(tmp_path: 
         checkpoints.path_of(tmp_path, number).write_bytes(raw)
     checkpoints.path_of(tmp_path, 90).mkdir()
     checkpoints.path_of(tmp_path, 91).symlink_to(tmp_path / "nowhere")
-    sealed = checkpoints._SEAL + checkpoints._ZEROS
-    checkpoints.path_of(tmp_path, 92).write_bytes(checkpoints.seal(b"sealed, but no archive" + sealed))
+    raw = b"sealed, but no archive" + checkpoints._SEAL
+    digits = hashlib.sha256(raw + checkpoints._ZEROS).hexdigest().encode()
+    checkpoints.path_of(tmp_path, 92).write_bytes(raw + digits)
     found, sentences = checkpoints.newest_good(tmp_path)
     assert found is not None
     assert found.meta["round"] == 1

@@ -158,3 +158,17 @@ def test_the_reason_of_a_reopened_round_stays_short() -> None:
     assert verdict is Verdict.REOPEN
     assert len(reason) < 700
     assert reason.endswith("and 997 more reasons")
+
+
+def test_the_clip_factor_brings_a_long_delta_to_the_limit_and_leaves_the_others() -> None:
+    assert [policy.clip_factor(*one) for one in [(5.0, None), (0.0, 2.0), (0.0, 0.0), (2.0, 2.0)]] == [1.0] * 4
+    assert policy.clip_factor(8.0, 2.0) == 0.25
+    assert policy.clip_factor(8.0, 0.0) == 0.0
+    assert policy.clip_factor(1e308, 1e-308) >= 0.0
+
+
+def test_the_clip_limit_is_a_multiple_of_the_median() -> None:
+    assert policy.clip_limit([], 1.5) is None
+    assert policy.clip_limit([3.0], 1.5) == 4.5
+    assert policy.clip_limit([9.0, 1.0], 2.0) == 10.0
+    assert policy.clip_limit([1.0, 1.1, 1.2, 1.25, 1.25, 1.5, 1e30, 1e30], 1.0) == 1.25, "two of eight cannot move it"

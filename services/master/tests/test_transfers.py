@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from services.common.protocol.limits import DOWNLOADS_SERVED_MAX, UPLOAD_DEAD_MS, UPLOADS_STAGED_MAX
-from services.common.protocol.messages import DeltaBegin, DeltaChunk, DeltaCommit, Pull, TaskRef
+from services.common.protocol.messages import DeltaBegin, DeltaChunk, DeltaCommit, Pull, TaskRef, Update
 from services.master.core.events import UploadStalled
-from services.master.shell.desk import Snapshot
+from services.master.shell.desk import EncodedUpdate, Snapshot
 from services.master.shell.downloads import IDLE_MS, WAIT_MS, Downloads
 from services.master.shell.uploads import Uploads
 
@@ -24,7 +24,7 @@ class Desk:
         self.sent: list[tuple[str, Any]] = []
         self.complete: list[tuple[str, TaskRef, bytes]] = []
         self.uploads = Uploads(1, self._send, self._complete)
-        self.downloads = Downloads(1, CHUNK, self._send_payload, lambda worker, run, version: ref(int(worker[1:])))
+        self.downloads = Downloads(1, CHUNK, self._send_payload, lambda worker, run: ref(int(worker[1:])))
 
     def _send(self, worker: str, message: Any) -> None:
         self.sent.append((worker, message))
@@ -207,6 +207,42 @@ def test_a_unit_that_another_worker_has_now_starts_anew_with_its_delta() -> None
     assert [worker for worker, _, _ in desk.complete] == ["w2"]
 
 
+def test_the_first_chunks_of_an_eager_delta_count_as_credited() -> None:
+    desk = Desk()
+    desk.uploads.begin("w1", begin(1).model_copy(update={"sent": 4}), 0)
+    assert desk.take() == [], "they are on their way, and make up the window"
+    for index in range(4):
+        chunk(desk, 1, index)
+    assert desk.wants() == [[4], [5]]
+    for index in (4, 5):
+        chunk(desk, 1, index)
+    commit(desk, 1)
+    assert [(worker, raw) for worker, _, raw in desk.complete] == [("w1", RAW)]
+
+
+def test_eager_chunks_without_a_place_are_dropped_and_asked_for_later() -> None:
+    desk = Desk()
+    for number in range(UPLOADS_STAGED_MAX):
+        desk.uploads.begin(f"w{number}", begin(number), 0)
+    desk.take()
+    desk.uploads.begin("w9", begin(9).model_copy(update={"sent": 4}), 0)
+    assert desk.wants() == [[]]
+    chunk(desk, 9, 0)
+    commit(desk, 9)
+    assert (desk.take(), desk.complete) == ([], [])
+    desk.uploads.forget("w0", 1)
+    assert desk.wants() == [[0, 1, 2, 3]]
+
+
+def test_a_window_of_an_update_is_pushed_and_the_rest_is_asked_for() -> None:
+    desk = Desk()
+    desk.downloads.publish(Snapshot("r-1", 3, VALUES, "0" * 32))
+    update = np.arange(5 * CHUNK + 1, dtype=np.uint64).astype(np.uint8)
+    desk.downloads.publish_update(EncodedUpdate("r-1", 4, update, "1" * 32))
+    desk.downloads.push("w1", Update(term=1, run="r-1", version=4, bytes=update.nbytes, digest="1" * 32), 0)
+    assert [(one.what, one.version, one.index) for _, one in desk.take()] == [("update", 4, at) for at in range(4)]
+
+
 def test_downloads_have_places_too_and_idle_ones_are_given_away() -> None:
     desk = Desk()
     values = VALUES.copy()
@@ -214,7 +250,7 @@ def test_downloads_have_places_too_and_idle_ones_are_given_away() -> None:
     desk.downloads.publish(Snapshot("r-1", 3, values, "0" * 32))
 
     def pull(worker: str, *want: int, now_ms: int = 0) -> None:
-        desk.downloads.pull(worker, Pull(term=1, run="r-1", version=3, want=list(want)), now_ms)
+        desk.downloads.pull(worker, Pull(term=1, what="snapshot", run="r-1", version=3, want=list(want)), now_ms)
 
     for number in range(DOWNLOADS_SERVED_MAX + 1):
         pull(f"w{number}", 0)
@@ -237,9 +273,9 @@ def test_a_waiting_download_forgets_no_chunk_that_was_asked_for_and_is_told_to_w
     values.setflags(write=False)
     desk.downloads.publish(Snapshot("r-1", 3, values, "0" * 32))
     for number in range(DOWNLOADS_SERVED_MAX):
-        desk.downloads.pull(f"w{number}", Pull(term=1, run="r-1", version=3, want=[0]), 0)
+        desk.downloads.pull(f"w{number}", Pull(term=1, what="snapshot", run="r-1", version=3, want=[0]), 0)
     for index in (0, 1, 2, 1):
-        desk.downloads.pull("w99", Pull(term=1, run="r-1", version=3, want=[index]), 0)
+        desk.downloads.pull("w99", Pull(term=1, what="snapshot", run="r-1", version=3, want=[index]), 0)
     desk.take()
     desk.downloads.tick(WAIT_MS)
     assert [(worker, message.t, message.ref, message.want) for worker, message in desk.take()] == [

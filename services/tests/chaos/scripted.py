@@ -169,7 +169,8 @@ class Herd:
                 pass
 
     def _pull(self, worker: Scripted, task: Task, want: list[int]) -> None:
-        self._send(worker, Pull(term=worker.term, run=task.ref.run, version=task.ref.base_version, want=want))
+        ref = task.ref
+        self._send(worker, Pull(term=worker.term, what="snapshot", run=ref.run, version=ref.base_version, want=want))
 
     def _offer(self, worker: Scripted) -> None:
         task = worker.task

@@ -5,6 +5,7 @@ each death: it comes up again by itself, at a version that is at least the last 
 """
 
 import contextlib
+import itertools
 import random
 import re
 import threading
@@ -17,13 +18,14 @@ from services.common.errors import MaheError
 from services.common.host import failpoints
 from services.tests.system.cluster import Cluster, finished, linked, version
 
-LIFE_S = 60.0  # the longest that a life may take to reach its point
+LIFE_S = 120.0  # the longest that a life may take to reach its point: for a minute a worker that failed gets no work
 LOOK_EVERY_S = 0.02
 TAKEN_UP = re.compile(r"is taken up at version (\d+)")
 STARTED = re.compile(r"ready for workers at")
 FIRST_START = ("keys", "store.term", "control-file", "store.join", "join-file")  # reached without workers and run
 BEFORE_ROUNDS = ("store.enrol", "store.run-added")  # reached once, in this order
 ASKED = ("store.revoke", "parked")  # reached when the operator removes a worker
+UPDATED = ("anchor.before-write", "anchor.before-rename")  # reached by updates: not while each master dies in its round
 RUN = {"dataset": "gauss3", "model": {"family": "softmax"}, "k_steps": 20, "batch": 8, "min_workers": 2}
 VICTIM = "worker-2"
 
@@ -41,9 +43,11 @@ def run_points() -> list[str]:
 
 
 def worker_points() -> list[str]:
-    """What a worker and its trainer reach in a run."""
-    points = (*failpoints.WORKER_POINTS, *failpoints.TRAINER_POINTS)
-    return [point for point in points if not point.startswith(ASKED)]
+    """What a worker and its trainer reach in a run; a trainer dies between rounds that count, or work is held back."""
+    agent = [point for point in failpoints.WORKER_POINTS if not point.startswith((*ASKED, "forget"))]
+    counts = [point for point in failpoints.WORKER_POINTS if point.startswith("forget")]
+    mixed = itertools.zip_longest(failpoints.TRAINER_POINTS[::2], failpoints.TRAINER_POINTS[1::2], counts)
+    return agent + [point for points in mixed for point in points if point is not None]
 
 
 def removal_points() -> list[str]:
@@ -76,17 +80,27 @@ class Lives:
             self._died("master", point)
 
     def play(self, master: Iterator[str], worker: Iterator[str], rounds: int) -> None:
-        """Both chains at once, then a life without points in which the run completes."""
+        """Both chains at once, then what a worker reaches only beside a master that lives, then the run completes."""
+        points = list(worker)
+        worker = iter([point for point in points if point not in UPDATED])
         self._next_master(master)
         self.cluster.start_console()
         self.cluster.start_worker("worker-1")
         self._next_worker(worker)
+        self._live(master, worker, rounds)
+        for point in [point for point in points if point in UPDATED]:
+            self.cluster.kill(VICTIM)
+            self._next_worker(iter([point]))
+            self._live(master, worker, rounds)
+        self._ensure_run(rounds)
+        self.cluster.until(finished, "the run to complete", LIFE_S)
+        self._check_rows(rounds)
+
+    def _live(self, master: Iterator[str], worker: Iterator[str], rounds: int) -> None:
+        """Until neither chain has a point left."""
         while self._master or self._worker:
             self._watch(master, worker, rounds)
             time.sleep(LOOK_EVERY_S)
-        self._ensure_run(rounds)
-        self.cluster.until(finished, "the run to complete")
-        self._check_rows(rounds)
 
     def removals(self, points: list[str]) -> None:
         """A worker that is removed, and a death on the way: of the master, or of the worker, which comes back."""

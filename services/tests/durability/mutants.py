@@ -9,10 +9,10 @@ import pytest
 
 from services.common.host import files
 from services.master.shell import checkpoints
-from services.worker.shell import slot, trainer
+from services.worker.shell import slot, task_files
 
 Patch = pytest.MonkeyPatch
-USERS = (files, checkpoints, slot, trainer)
+USERS = (files, checkpoints, slot, task_files)
 
 
 def everywhere(patch: Patch, name: str, function: Callable[..., Any]) -> None:
@@ -95,11 +95,25 @@ def pruned_first(patch: Patch) -> None:
 
 def note_before_delta(patch: Patch) -> None:
     """The delta's file is not synced before its note says that it is held."""
+    not_synced(patch, ".bin")
 
-    def write(path: Path, parameters: Any) -> None:
-        path.write_bytes(parameters.tobytes())
 
-    patch.setattr(trainer, "write_parameters", write)
+def note_before_residual(patch: Patch) -> None:
+    """What the delta's encoding left over is not."""
+    not_synced(patch, ".residual")
+
+
+def not_synced(patch: Patch, suffix: str) -> None:
+    """One of the two files that the trainer leaves of a task."""
+    shipped = task_files._write
+
+    def write(path: Path, data: Any) -> None:
+        if path.suffix == suffix:
+            path.write_bytes(data)
+        else:
+            shipped(path, data)
+
+    patch.setattr(task_files, "_write", write)
 
 
 MUTANTS = {
@@ -114,5 +128,6 @@ MUTANTS = {
         taken_up_unsynced,
         pruned_first,
         note_before_delta,
+        note_before_residual,
     )
 }

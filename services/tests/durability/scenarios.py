@@ -15,14 +15,17 @@ import numpy as np
 import pytest
 
 from services.common.errors import CheckpointError
+from services.common.learning.exchange import pack_residual
 from services.common.protocol.join_string import JoinString
-from services.common.protocol.messages import TaskRef
+from services.common.protocol.messages import Task, TaskRef
 from services.master.shell import keys
 from services.master.shell.checkpoints import Checkpoint, Vault
 from services.tests.durability.disk import Killed, Recorder
 from services.worker.core.events import Delta
-from services.worker.shell import joining, trainer
-from services.worker.shell.slot import Parked, Slot, file_digest, take_slot
+from services.worker.shell import joining
+from services.worker.shell.replica_files import file_digest
+from services.worker.shell.slot import Parked, Slot, take_slot
+from services.worker.shell.task_files import TaskFiles
 
 RUN = "digits-1"
 VERSIONS = 7
@@ -31,7 +34,8 @@ BEST = 1  # kept by every prune
 PARAMETERS = 400
 FIRST = JoinString(("tcp://a:1",), bytes(range(32)), b"1" * 32)
 SECOND = JoinString(("tcp://b:1",), bytes(range(1, 33)), b"2" * 32)
-LEASES = ("digits-1.1.1.0.1", "digits-1.2.1.0.1")
+LEASES = ("digits-1.1.1.0.1", "digits-1.2.1.0.1", "digits-1.3.1.0.1")
+COUNTED, HELD, VOID = LEASES
 
 
 @dataclass(frozen=True)
@@ -132,19 +136,18 @@ def check_keys(folder: Path, said: tuple[Any, ...]) -> None:
 
 
 def play_worker(recorder: Recorder) -> None:
-    """A worker enrols, holds two deltas, gives one away, is removed, and joins another master."""
+    """A worker enrols, holds deltas, of which one counts and one does not, is removed, and joins another master."""
     slot = take_slot(recorder.root / "worker", lambda text: None)
     way = joining.find_way(slot, FIRST)
     recorder.say(("key", way.identity.public_key))
     slot.save_identity(joining.enrolled(way, "w-1", "pc", ("tcp://a:1",), "k" * 40))
     recorder.say(("enrolled", "w-1"))
     for lease in LEASES:
-        values = np.arange(PARAMETERS * 3, dtype=np.float32) + len(recorder.operations)
-        trainer.write_parameters(slot.delta_path(lease), values)
-        slot.keep(a_delta(lease, file_digest(slot.delta_path(lease)), values.nbytes))
+        slot.keep(train(slot, lease))
         recorder.say(("holds", lease))
-    recorder.say(("forgets", LEASES[0]))
-    slot.forget(LEASES[0])
+        if lease != HELD:
+            recorder.say(("forgets", lease))
+            slot.forget(lease, counted=lease == COUNTED)
     slot.park(Parked("removed by the operator", way.joined_with))
     recorder.say(("parked", way.joined_with))
     again = joining.find_way(slot, SECOND)
@@ -180,8 +183,25 @@ def _check_slot(slot: Slot, said: tuple[Any, ...], told: dict[str, str]) -> None
         assert identity is not None
         assert identity.worker == "w-2", "the second enrolment is lost"
         assert parked is None, "the old marker is back"
-    wanted = {what for kind, what in said if kind == "holds"} - {told.get("forgets", "")}
+    wanted = {what for kind, what in said if kind == "holds"} - {what for kind, what in said if kind == "forgets"}
     assert wanted <= held, f"deltas are lost: {wanted - held}"
+    _check_residuals(slot, said, held)
+
+
+def _check_residuals(slot: Slot, said: tuple[Any, ...], held: set[str]) -> None:
+    """What encodings left over is whole, and in its place only when the delta counts."""
+    found = slot.residual_path.read_bytes() if slot.residual_path.exists() else None
+    assert found in (None, left_over(COUNTED)), "the residual is damaged, or of a delta that does not count"
+    assert found is None or ("forgets", COUNTED) in said, "the residual is of a delta that does not count yet"
+    later = said[said.index(("forgets", COUNTED)) + 1 :] if ("forgets", COUNTED) in said else ()
+    assert found is not None or not later, "the residual is lost"
+    for lease in sorted(held):
+        path = slot.next_residual_path(lease)
+        settled = lease == VOID and ("forgets", VOID) in said
+        if lease == COUNTED and found is not None:
+            assert not path.exists(), "it is owed twice"
+        elif path.exists() or not settled:
+            assert path.read_bytes() == left_over(lease), f"what {lease} left over is damaged"
 
 
 def joining_again(identity: Any) -> bool:
@@ -189,11 +209,50 @@ def joining_again(identity: Any) -> bool:
     return identity is not None and not identity.worker
 
 
-def a_delta(lease: str, digest: str, delta_bytes: int) -> Delta:
-    """What the session holds after the trainer has said `done`."""
-    number = int(lease.split(".")[1])
-    ref = TaskRef(run=RUN, round=number, base_version=number - 1, shard=0, lease=lease)
-    return Delta(ref, delta_bytes, digest, 10, 1, 5, 0.5, 3)
+def train(slot: Slot, lease: str, parameters: int = PARAMETERS) -> Delta:
+    """As the trainer leaves a delta of int8 and what is left over, and what the session then holds."""
+    path = slot.delta_path(lease)
+    files = TaskFiles(slot.replica.anchor, (), path, slot.residual_path, slot.next_residual_path(lease))
+    encoded = np.frombuffer(number_of(lease).to_bytes(1, "little") * 3 * parameters, dtype=np.uint8)
+    files.write_results(a_task(lease), encoded, residual_of(lease, parameters))
+    return Delta(a_task(lease).ref, "int8", encoded.nbytes, file_digest(path), 10, 1, 5, 0.5, 3)
+
+
+def residual_of(lease: str, parameters: int = PARAMETERS) -> Any:
+    """Numbers of its own for each lease."""
+    return np.arange(parameters, dtype=np.float32) / number_of(lease)
+
+
+def left_over(lease: str) -> bytes:
+    """As a file."""
+    return b"".join(pack_residual(RUN, residual_of(lease)))
+
+
+def number_of(lease: str) -> int:
+    """The round of a lease."""
+    return int(lease.split(".")[1])
+
+
+def a_task(lease: str) -> Task:
+    """The work of a lease."""
+    number = number_of(lease)
+    return Task(
+        term=1,
+        ref=TaskRef(run=RUN, round=number, base_version=number - 1, shard=0, lease=lease),
+        anchor_digest="0" * 32,
+        n_parameters=PARAMETERS,
+        data={},
+        data_seed=1,
+        model={},
+        inner={},
+        ranges=[(0, 10)],
+        samples=10,
+        k_steps=1,
+        batch=10,
+        delta_scale=1.0,
+        encoding="int8",
+        rounds=3,
+    )
 
 
 SCENARIOS = {

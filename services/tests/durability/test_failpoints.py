@@ -18,9 +18,9 @@ from services.master.shell import checkpoints
 from services.master.shell.checkpoints import Vault
 from services.master.shell.store import Store
 from services.tests.durability.lives import removal_points, run_points, start_points, worker_points
-from services.tests.durability.scenarios import LEASES, RUN, a_delta, version
-from services.worker.shell import trainer
-from services.worker.shell.slot import Parked, Slot, file_digest, new_identity, take_slot
+from services.tests.durability.scenarios import LEASES, RUN, left_over, train, version
+from services.worker.shell.slot import Parked, Slot, new_identity, take_slot
+from services.worker.shell.task_files import TaskFiles
 
 CHECKPOINT_POINTS = [f"checkpoint.{step}" for step in failpoints.FILE_STEPS]
 ROW_POINTS = [point for point in failpoints.MASTER_POINTS if point.endswith("before-commit")]
@@ -150,16 +150,36 @@ def test_a_slot_on_a_failing_disk(tmp_path: Path, point: str) -> None:
     assert not warnings
     assert [one.ref.lease for one in slot.held()] == [LEASES[0]]
     assert slot.parked() is not None
+    assert slot.replica.anchor.stat().st_size == 4 * 9
+    assert slot.next_residual_path(LEASES[0]).read_bytes() == left_over(LEASES[0])
+    assert not slot.residual_path.exists()
+    assert not list(tmp_path.rglob("*.tmp"))
     slot.release()
 
 
 def _use(slot: Slot) -> None:
     identity = slot.identity() or new_identity()
     slot.save_identity(identity)
-    path = slot.delta_path(LEASES[0])
-    trainer.write_parameters(path, np.arange(9, dtype=np.float32))
-    slot.keep(a_delta(LEASES[0], file_digest(path), path.stat().st_size))
+    TaskFiles(slot.replica.anchor, (), slot.folder, None, None).write_anchor(np.arange(9, dtype=np.float32))
+    slot.keep(train(slot, LEASES[0]))
     slot.park(Parked("removed", "mark"))
+
+
+@pytest.mark.parametrize("point", [point for point in failpoints.WORKER_POINTS if point.startswith("forget.")])
+def test_a_delta_that_counts_and_cannot_be_forgotten_is_forgotten_the_next_time(tmp_path: Path, point: str) -> None:
+    warnings: list[str] = []
+    slot = take_slot(tmp_path, warnings.append)
+    slot.keep(train(slot, LEASES[0]))
+    failpoints.arm(f"{point}=EIO")
+    with pytest.raises(OSError, match="Input/output error"):
+        slot.forget(LEASES[0], counted=True)
+    assert reached(point) == 1
+    failpoints.arm("")
+    slot.forget(LEASES[0], counted=True)
+    assert slot.residual_path.read_bytes() == left_over(LEASES[0])
+    assert sorted(path.name for path in slot.folder.iterdir()) == ["lock", "residual.bin"]
+    assert not warnings
+    slot.release()
 
 
 def test_real_processes_are_killed_at_every_one_of_them() -> None:

@@ -13,9 +13,10 @@ import pytest
 from services.common.errors import CheckpointError, SettingsError
 from services.master.shell.checkpoints import Checkpoint, Vault, rounds_in
 from services.master.shell.store import Store
-from services.tests.durability.scenarios import LEASES, RUN, a_delta
-from services.worker.shell import trainer
-from services.worker.shell.slot import file_digest, new_identity, take_slot
+from services.tests.durability.scenarios import LEASES, RUN, train
+from services.worker.core.events import Anchor
+from services.worker.shell.slot import new_identity, take_slot
+from services.worker.shell.task_files import TaskFiles
 
 pytestmark = pytest.mark.system
 DISK_BYTES = 1 << 20
@@ -85,19 +86,29 @@ def test_a_worker_keeps_its_identity_and_what_it_holds(disk: Path) -> None:
     slot = take_slot(disk, warnings.append)
     identity = new_identity()
     slot.save_identity(identity)
-    first, second = (slot.delta_path(lease) for lease in LEASES)
-    trainer.write_parameters(first, np.arange(10_000, dtype=np.float32))
-    slot.keep(a_delta(LEASES[0], file_digest(first), 40_000))
+    anchor = TaskFiles(slot.replica.anchor, (), slot.folder, None, None)
+    anchor.write_anchor(np.zeros(10_000, np.float32))
+    first = train(slot, LEASES[0], 10_000)
+    slot.keep(first)
     ballast = fill(disk, 0)
     with pytest.raises(SettingsError, match="disk is full"):
         slot.save_identity(identity)
     with pytest.raises(OSError, match="No space left"):
-        trainer.write_parameters(second, np.arange(10_000, dtype=np.float32))
+        anchor.write_anchor(np.ones(10_000, np.float32))
     with pytest.raises(OSError, match="No space left"):
-        slot.keep(a_delta(LEASES[1], "0" * 32, 40_000))
+        train(slot, LEASES[1], 10_000)
+    with pytest.raises(OSError, match="No space left"):
+        slot.keep(first)
+    slot.replica.note(Anchor("run-1", 1, "0" * 32))
+    assert [warning for warning in warnings if "anchor.json cannot be written" not in warning] == []
+    warnings.clear()
     assert slot.identity() == identity
     assert [one.ref.lease for one in slot.held()] == [LEASES[0]]
+    assert not anchor.read_anchor().any()
+    assert not list(disk.rglob("*.tmp"))
     assert not warnings
     ballast.unlink()
-    slot.keep(a_delta(LEASES[0], file_digest(first), 40_000))
+    slot.keep(first)
+    slot.forget(LEASES[0], counted=True)
+    assert slot.residual_path.stat().st_size == 16 + 40_000
     slot.release()

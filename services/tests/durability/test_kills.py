@@ -11,7 +11,7 @@ from services.common.host import failpoints
 from services.tests.durability.lives import Lives
 from services.tests.system.cluster import Cluster
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]
 
 STARTS = ["keys.before-rename", "store.term.committed", "join-file.before-folder-fsync"]
 MASTER = [
@@ -24,7 +24,16 @@ MASTER = [
     "round.before-announce",
     "prune.before-remove",
 ]
-WORKER = ["identity.before-folder-fsync", "note.before-rename", "delta.before-fsync", "forget.before-delta"]
+WORKER = [
+    "identity.before-folder-fsync",
+    "anchor.before-write",
+    "anchor.before-rename",
+    "residual.before-write",
+    "delta.before-fsync",
+    "note.before-rename",
+    "forget.before-residual",
+    "forget.before-delta",
+]
 
 
 def test_killed_from_failpoint_to_failpoint(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ SEEN_BY = {
     "taken_up_unsynced": "kill and power",
     "pruned_first": "power: checkpoints",
     "note_before_delta": "power: worker",
+    "note_before_residual": "power: worker",
 }
 
 

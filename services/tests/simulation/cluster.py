@@ -11,6 +11,7 @@ from typing import Any
 
 from services.common.errors import MaheError
 from services.common.protocol import control
+from services.common.protocol.encodings import ENCODINGS, Encoding
 from services.common.protocol.messages import RunSpec
 from services.master.core.state import Link, RunPhase
 from services.master.shell.store import Store
@@ -45,6 +46,7 @@ class Plan:
     units: bool = False
     units_per_round: int = 6
     pace: float = 1.0  # times as quick as usual
+    encoding: Encoding | None = None  # by the seed, if it is not said
 
 
 @dataclass(frozen=True)
@@ -227,6 +229,7 @@ class Cluster:
             batch=16,
             balance="units" if self.plan.units else "proportional",
             units=self.plan.units_per_round,
+            encoding=self.plan.encoding or ENCODINGS[self.plan.seed % len(ENCODINGS)],
             min_workers=1 if self.plan.workers < 3 else self.world.chance.randint(1, 3),
         )
 

@@ -128,6 +128,31 @@ def full_slot(cluster: "Cluster") -> None:
     cluster.world.after(_lasts(cluster, 5, 120), lambda: setattr(slot, "full", False))
 
 
+def lose_residual(cluster: "Cluster") -> None:
+    """What a worker's encoding had left over is gone or damaged."""
+    slot = cluster.slots[_worker_for(cluster)]
+    slot.residual = cluster.world.chance.choice([b"", slot.residual[:-1], bytes(len(slot.residual))])
+
+
+def lose_anchor(cluster: "Cluster") -> None:
+    """A bit of a worker's anchor flips on its disk, or the file is gone."""
+    slot = cluster.slots[_worker_for(cluster)]
+    if slot.anchor and cluster.world.chance.random() < 0.7:
+        slot.anchor[cluster.world.chance.randrange(len(slot.anchor))] ^= 1 << cluster.world.chance.randrange(8)
+    else:
+        slot.anchor = bytearray()
+
+
+def lose_update(cluster: "Cluster") -> None:
+    """A byte of an update flips on a worker's disk, or the master forgets its log."""
+    slot = cluster.slots[_worker_for(cluster)]
+    if slot.updates and cluster.world.chance.random() < 0.7:
+        raw = slot.updates[cluster.world.chance.choice(sorted(slot.updates))]
+        raw[cluster.world.chance.randrange(len(raw))] ^= 1 << cluster.world.chance.randrange(8)
+    elif cluster.master is not None:
+        cluster.master.reactor.effects.downloads.forget_updates()
+
+
 def clone(cluster: "Cluster") -> None:
     """A copy of a worker's slot is started elsewhere: two agents with one key."""
     name = _worker_for(cluster)
@@ -214,6 +239,9 @@ FAULTS: tuple[tuple[int, Fault], ...] = (
     (5, slow_worker),
     (5, bad_deltas),
     (3, full_slot),
+    (3, lose_residual),
+    (3, lose_anchor),
+    (3, lose_update),
     (2, clone),
     (8, crash_master),
     (4, cut_power),

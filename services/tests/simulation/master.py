@@ -207,6 +207,12 @@ class Master:
         """Of a durable version."""
         return checkpoints.read(self.vault.path_of(run, version)).parameters
 
+    def owed(self, run: str, version: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Of a durable version: the parameters as if updates were sent whole."""
+        checkpoint = checkpoints.read(self.vault.path_of(run, version))
+        exact = checkpoint.parameters.astype(np.float64)
+        return exact if checkpoint.residual is None else exact - checkpoint.residual
+
     def _log(self, kind: str, text: str) -> None:
         self.world.note(f"[{kind}]", text.replace(str(self.disk.root), ""))
 

@@ -1,8 +1,10 @@
 """Bugs put in on purpose: each must be caught, or the simulator proves nothing (shared/research/reliability.md, G4)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from services.common.learning import Accumulator
@@ -11,11 +13,12 @@ from services.master.core import deltas, policy, recovery, rounds, workers
 from services.master.core.coordinator import Coordinator
 from services.master.core.state import ACTIVE, Lease, LeaseState, Link, Round, RoundPhase
 from services.master.core.table import TABLE
-from services.master.shell import checkpoints
+from services.master.shell import checkpoints, desk
 from services.master.shell.checkpoints import Vault
+from services.master.shell.desk import Desk
 from services.master.shell.worker_port import WorkerPort
 from services.tests.durability.mutants import new_folders_not_synced, no_folder_fsync, no_fsync
-from services.worker.core import session
+from services.worker.core import session, upload
 from services.worker.core.state import Timer
 
 Patch = pytest.MonkeyPatch
@@ -71,7 +74,7 @@ def announced_before_durable(patch: Patch) -> None:
         if run is not None and run.rounds and run.rounds[0].phase is RoundPhase.COMMITTING:
             round_ = run.rounds[0]
             run.version, run.digest, keep = round_.number, round_.digest, (run.version, run.digest)
-            rounds._announce(ctx, run, round_, [lease.shard for lease in round_.accepted()])
+            rounds._announce(ctx, run, round_)
             run.version, run.digest = keep
 
     for phase in (*ACTIVE,):
@@ -80,7 +83,8 @@ def announced_before_durable(patch: Patch) -> None:
 
 def not_finite_accepted(patch: Patch) -> None:
     """Nobody looks whether a delta is finite."""
-    patch.setattr(deltas, "_judge", lambda event, round_: None)
+    patch.setattr(desk, "check", lambda *_: "")
+    patch.setattr(deltas, "_judge", lambda event, round_, clip: None)
 
 
 def _no_stragglers(patch: Patch) -> None:
@@ -147,8 +151,24 @@ def no_rejoin(patch: Patch) -> None:
 
 def weight_by_claim(patch: Patch) -> None:
     """Deltas count the same, whatever they stand for."""
-    shipped = Accumulator.fold
-    patch.setattr(Accumulator, "fold", lambda self, delta, weight, clip: shipped(self, delta, 0.25, clip))
+    shipped = Accumulator.fold_encoded
+    patch.setattr(Accumulator, "fold_encoded", lambda self, name, raw, _, clip: shipped(self, name, raw, 0.25, clip))
+
+
+def residual_not_undone(patch: Patch) -> None:
+    """A worker takes what a delta left over for owed, though the delta does not count."""
+    shipped = upload.forget
+    patch.setattr(upload, "forget", lambda state, delta, *, counted=True: shipped(state, delta, counted=True))
+
+
+def residual_not_resumed(patch: Patch) -> None:
+    """After a restart the master owes nothing."""
+    shipped = Desk.restore
+
+    def restore(self: Desk, spec: Any, checkpoint: Any, best: Any) -> None:
+        shipped(self, spec, replace(checkpoint, residual=np.zeros_like(checkpoint.parameters)), best)
+
+    patch.setattr(Desk, "restore", restore)
 
 
 def stuck_lease(patch: Patch) -> None:
@@ -175,6 +195,8 @@ MUTANTS: dict[str, Mutant] = {
         data_lost,
         no_rejoin,
         weight_by_claim,
+        residual_not_undone,
+        residual_not_resumed,
         stuck_lease,
         no_fsync,
         no_folder_fsync,

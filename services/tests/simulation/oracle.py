@@ -1,7 +1,8 @@
 """What must hold whatever happens: looked at after every step of the coordinator, against what the trainers made.
 
 Safety: no round that was announced is lost or changes; no delta counts twice, or in another round, or unjudged; no
-stream position is used twice; each version is the one before minus the weighted mean of the deltas that it names.
+stream position is used twice; each version is the one before minus the weighted mean of the deltas that it names, but
+for what the update's encoding left over, which is kept; what a delta left over is owed only when the delta counts.
 """
 
 from dataclasses import dataclass, field
@@ -10,15 +11,16 @@ from typing import Any
 import numpy as np
 
 from services.common.learning import digest
-from services.common.protocol.messages import RoundClosed, Task
+from services.common.protocol.messages import RoundClosed
 from services.master.core import commands as c
 from services.master.core.events import CheckpointDone, Event
 from services.master.core.invariants import violations
 from services.master.core.state import Run
 from services.tests.simulation.master import Master
+from services.tests.simulation.trainer import Made
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
-Accepted = dict[int, tuple[Task, Floats]]  # by shard
+Accepted = dict[int, tuple[Made, float]]  # by shard, with the clip factor
 TOLERANCE = 2.0**-20
 MANY = 50  # workers; then not every step is looked at
 
@@ -31,7 +33,9 @@ class Violated(AssertionError):
 class Oracle:
     """One for a whole simulation; it outlives masters and workers."""
 
-    made: dict[tuple[str, str], tuple[Task, Floats]] = field(default_factory=dict)  # by lease and digest
+    made: dict[tuple[str, str], Made] = field(default_factory=dict)  # by lease and digest
+    left_over: dict[str, set[str]] = field(default_factory=dict)  # digest of what was left over -> leases
+    counted: set[str] = field(default_factory=set)  # leases in a durable version
     announced: dict[tuple[str, int], str] = field(default_factory=dict)  # (run, version) -> digest
     written: dict[tuple[str, int, str], Accepted] = field(default_factory=dict)  # (run, version, digest) -> its deltas
     settled: dict[str, int] = field(default_factory=dict)  # run -> version up to which all was checked
@@ -40,11 +44,18 @@ class Oracle:
     closed: int = 0
     _steps: int = 0
 
-    def trained(self, task: Task, digest: str, delta: Floats) -> None:
-        """A trainer made this delta."""
-        self.made[task.ref.lease, digest] = (task, delta)
+    def trained(self, made: Made) -> None:
+        """A trainer made this delta. What it owed before is what a delta left over that counts."""
+        lease = made.task.ref.lease
+        self.made[lease, made.digest] = made
         while len(self.made) > 20_000:
             self.made.pop(next(iter(self.made)))
+        if made.owed is not None and made.owed.any():
+            leases = self.left_over.get(digest(made.owed), set())
+            if not leases & self.counted:
+                raise Violated(f"{lease} owes what {sorted(leases)} left over, and none of them counts")
+        if made.left_over is not None:
+            self.left_over.setdefault(digest(made.left_over), set()).add(lease)
 
     def watch(self, master: Master) -> None:
         """Look at all that this master does, and at what it resumed from."""
@@ -90,6 +101,10 @@ class Oracle:
         for command in commands:
             if isinstance(command, c.Fold):
                 self._fold(master, command)
+            elif isinstance(command, c.Aggregate):
+                shards = self.folded.get((master.term, command.run, command.round), {})
+                for shard, clip in command.clips.items():  # of a round that had no limit before
+                    shards[shard] = (shards[shard][0], clip)
             elif isinstance(command, c.DropRound):
                 self.folded.pop((master.term, command.run, command.round), None)
             elif isinstance(command, c.RestoreRun):
@@ -105,15 +120,15 @@ class Oracle:
         made = self.made.get((ref.lease, command.digest))
         if made is None:
             raise Violated(f"a delta is folded for {ref.lease} that no trainer made for it")
-        task, delta = made
+        task = made.task
         if (task.ref.round, task.ref.shard, task.ref.base_version) != (ref.round, ref.shard, ref.base_version):
             raise Violated(f"the delta of {task.ref} is folded for {ref}")
-        if not np.isfinite(delta).all():
+        if not np.isfinite(made.sent).all():
             raise Violated(f"a delta of {ref.lease} that is not finite is folded")
         shards = self.folded.setdefault((master.term, ref.run, ref.round), {})
         if ref.shard in shards:
             raise Violated(f"shard {ref.shard} of round {ref.round} is folded twice")
-        shards[ref.shard] = made
+        shards[ref.shard] = (made, 1.0 if command.clip is None else command.clip)
 
     def _announce(self, master: Master, message: RoundClosed) -> None:
         known = self.announced.setdefault((message.run, message.version), message.digest)
@@ -134,15 +149,15 @@ class Oracle:
         self.closed += 1
         self.settled[run] = version
         accepted = self.written[run, version, digest]
-        before = master.parameters(run, version - 1).astype(np.float64)
-        after = master.parameters(run, version)
-        weights = np.array([task.samples for task, _ in accepted.values()], dtype=np.float64)
-        deltas = np.stack([delta.astype(np.float64) for _, delta in accepted.values()])
+        self.counted.update(made.task.ref.lease for made, _ in accepted.values())
+        before, after = (master.owed(run, one) for one in (version - 1, version))
+        weights = np.array([made.task.samples for made, _ in accepted.values()], dtype=np.float64)
+        deltas = np.stack([clip * made.sent.astype(np.float64) for made, clip in accepted.values()])
         worst = float(np.abs(before - weights @ deltas / weights.sum() - after).max())
         if not worst <= TOLERANCE * max(1.0, float(np.abs(before).max())):
             raise Violated(f"version {version} differs by {worst:.3g} from what its deltas make")
         used = self.used.get(run, [])
-        ranges = sorted((start, stop) for task, _ in accepted.values() for start, stop in task.ranges)
+        ranges = sorted((start, stop) for made, _ in accepted.values() for start, stop in made.task.ranges)
         for start, stop in ranges:
             if any(start < other_stop and other_start < stop for other_start, other_stop in used):
                 raise Violated(f"stream positions {start} to {stop} are in a second version, {version}")

@@ -1,11 +1,15 @@
 """A simulated trainer process: it really computes, and only pretends the time that this takes."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from services.common.learning import build_inner, build_model, digest, load, run_local_steps
+from services.common.learning import build_inner, build_model, bytes_digest, load, run_local_steps
+from services.common.learning.encodings import check, decode, encode
+from services.common.learning.exchange import follow, pack_residual, unpack_residual
+from services.common.protocol.encodings import down_encoding
 from services.common.protocol.messages import Task
 from services.tests.simulation.slot import FULL, Floats, Pace, Slot
 from services.tests.simulation.world import World
@@ -15,7 +19,6 @@ from services.worker.shell.trainer import local_task
 READY_MS = (200, 2_000)
 STOP_MS = (1, 50)
 THAW_MS = 1_000  # how often a frozen one looks
-Made = Callable[[Task, str, Floats], None]
 _DATA: dict[str, Any] = {}
 
 
@@ -26,11 +29,31 @@ class Later(Protocol):
         """Ask for it."""
 
 
+@dataclass(frozen=True)
+class Made:
+    """A delta as it was sent, with what was owed before (None: nothing) and what is after, should it be counted."""
+
+    task: Task
+    digest: str
+    sent: Floats
+    owed: Floats | None
+    left_over: Floats | None
+
+
+Heard = Callable[[Made], None]
+
+
 class Trainer:
     """All trainer processes of one agent, one after the other. `say` tells the agent; `made` hears of each delta."""
 
     def __init__(
-        self, world: World, slot: Slot, pace: Pace, later: Later, say: Callable[[e.Event], None], made: Made
+        self,
+        world: World,
+        slot: Slot,
+        pace: Pace,
+        later: Later,
+        say: Callable[[e.Event], None],
+        made: Heard,
     ) -> None:
         self.world, self.slot, self.pace = world, slot, pace
         self._later, self._say, self._made = later, say, made
@@ -51,13 +74,18 @@ class Trainer:
         self._lease = ""
         self._tell(self.world.chance.randint(*STOP_MS), e.TrainerStopped(lease))
 
-    def train(self, task: Task) -> None:
+    def train(self, task: Task, updates: tuple[int, ...]) -> None:
         """Begin a piece of work."""
         lease = self._lease = task.ref.lease
-        anchor = self.slot.parameters()
-        if digest(anchor) != task.anchor_digest:
-            self._tell(1, e.TrainerFailed(lease, "the anchor in this slot is another one by now"))
+        raw = [np.frombuffer(bytes(self.slot.updates[version]), dtype=np.uint8) for version in updates]
+        anchor = follow(self.slot.parameters(), raw, down_encoding(task.encoding), task.anchor_digest)
+        if anchor is None:
+            reason = "the anchor in this slot is another one by now"
+            self._tell(1, e.AnchorWrong(lease, reason) if updates else e.TrainerFailed(lease, reason))
             return
+        if updates:
+            self.slot.anchor = bytearray(anchor.tobytes())
+            self._tell(1, e.Anchored(lease))
         process, samples = self._process, task.k_steps * task.batch
         duration_ms = 1000.0 * samples / self.pace.samples_per_s
         self._tell(duration_ms / 2, e.TrainerProgress(lease, task.k_steps // 2, task.k_steps, 1.0, samples // 2))
@@ -97,11 +125,19 @@ class Trainer:
             self.pace.faults += 1
             delta = delta.copy()
             delta[self.world.chance.randrange(len(delta))] = np.nan
-        name = digest(delta)
-        self._made(task, name, delta)
-        self.slot.files[lease] = delta.tobytes()
+        before = residual = None
+        if not task.fresh and task.encoding != "fp32":
+            before = unpack_residual(task.ref.run, self.slot.residual, len(delta))
+            residual = np.zeros_like(delta) if before is None else before.copy()
+        encoded = encode(task.encoding, delta, residual)
+        name = bytes_digest(encoded)
+        sent = delta if check(task.encoding, encoded, len(delta)) else decode(task.encoding, encoded, len(delta))
+        self._made(Made(task, name, sent, before, residual))
+        self.slot.files[lease] = encoded.tobytes()
+        if residual is not None:
+            self.slot.left_over[lease] = b"".join(pack_residual(task.ref.run, residual))
         counts = (result.samples, result.steps, result.n_correct, result.loss, duration_ms)
-        self._say(e.TrainerDone(lease, delta.nbytes, name, *counts))
+        self._say(e.TrainerDone(lease, encoded.nbytes, name, *counts))
 
 
 def local_steps(task: Task, anchor: Floats) -> Any:

@@ -11,7 +11,7 @@ from services.common.protocol.codec import crc32, decode_to_worker, encode
 from services.common.protocol.messages import DeltaBegin, DeltaChunk, Message
 from services.tests.simulation.network import Network, Trouble, Wire
 from services.tests.simulation.slot import Pace, Slot
-from services.tests.simulation.trainer import Made, Trainer
+from services.tests.simulation.trainer import Heard, Trainer
 from services.tests.simulation.world import World
 from services.worker.core import commands as c
 from services.worker.core import events as e
@@ -25,7 +25,7 @@ CONNECT_MS = (200, 2_000)
 class Worker:
     """One agent with its trainer; `crash` ends it, another is made on the same slot."""
 
-    def __init__(self, world: World, network: Network, slot: Slot, trouble: Trouble, pace: Pace, made: Made) -> None:
+    def __init__(self, world: World, network: Network, slot: Slot, trouble: Trouble, pace: Pace, made: Heard) -> None:
         self.world, self.network, self.slot, self.trouble, self.pace = world, network, slot, trouble, pace
         self.alive = True
         self._route_count = 0
@@ -49,8 +49,8 @@ class Worker:
                 enrolled=True,
                 can_enrol=False,
                 parked=slot.parked,
-                held=tuple(replace(slot.kept[lease], accepted_session=0) for lease in sorted(slot.kept)),
-                anchor_digest=slot.anchor_digest(),
+                held=tuple(replace(slot.kept[lease], accepted_session=0, eager=False) for lease in sorted(slot.kept)),
+                anchor=slot.known(),
             )
         )
 
@@ -117,8 +117,11 @@ class Worker:
                 return self._send_chunks(command)
             case (
                 c.PrepareAnchor()
+                | c.PrepareUpdate()
                 | c.StoreChunk()
                 | c.CheckAnchor()
+                | c.NoteAnchor()
+                | c.ForgetUpdates()
                 | c.KeepDelta()
                 | c.ForgetDelta()
                 | c.CheckStorage()
@@ -130,7 +133,7 @@ class Worker:
             case c.StopTrainer():
                 self.trainer.stop()
             case c.Train():
-                self.trainer.train(command.task)
+                self.trainer.train(command.task, command.updates)
             case c.StopTraining():
                 self.trainer.stop_training(command.lease)
             case c.Say():

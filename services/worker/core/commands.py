@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from services.common.protocol.messages import FromWorker, Task, TaskRef
-from services.worker.core.events import Delta
+from services.common.protocol.messages import FromWorker, Task, TaskRef, What
+from services.worker.core.events import Anchor, Delta
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,34 @@ class PrepareAnchor:
 
 
 @dataclass(frozen=True)
-class StoreChunk:
-    """Write the payload of the message in hand at this offset of the anchor file."""
+class PrepareUpdate:
+    """Make the file of the update to this version this long; what it held is void."""
 
+    version: int
+    total_bytes: int
+
+
+@dataclass(frozen=True)
+class StoreChunk:
+    """Write the payload of the message in hand at this offset of the anchor file, or of the update to this version."""
+
+    what: What
+    version: int
     offset: int
+
+
+@dataclass(frozen=True)
+class NoteAnchor:
+    """Write down which version the anchor file is. Lost, or wrong, it only costs a whole download."""
+
+    anchor: Anchor
+
+
+@dataclass(frozen=True)
+class ForgetUpdates:
+    """Remove the updates up to this version."""
+
+    version: int
 
 
 @dataclass(frozen=True)
@@ -59,9 +83,10 @@ class CheckAnchor:
 
 @dataclass(frozen=True)
 class Train:
-    """Give this task to the trainer."""
+    """Give this task to the trainer, with the updates that lead to its version, in order."""
 
     task: Task
+    updates: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,9 +105,13 @@ class KeepDelta:
 
 @dataclass(frozen=True)
 class ForgetDelta:
-    """Remove the delta of this lease, if there is one. What cannot be removed stays: nothing follows from that."""
+    """Remove the delta of this lease, if there is one. What cannot be removed stays: nothing follows from that.
+
+    `counted`: it is part of a version, so what its encoding left over is owed from now on; else as it was before.
+    """
 
     lease: str
+    counted: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,8 +167,11 @@ Command = (
     | Send
     | SendChunks
     | PrepareAnchor
+    | PrepareUpdate
     | StoreChunk
     | CheckAnchor
+    | NoteAnchor
+    | ForgetUpdates
     | Train
     | StopTraining
     | KeepDelta

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from services.common.protocol.messages import TaskRef
+from services.common.protocol.messages import Encoding, TaskRef
 
 
 class Fault(Enum):
@@ -70,6 +70,15 @@ class BadMessage:
 
 
 @dataclass(frozen=True)
+class Anchor:
+    """A version of a run's parameters: the one in the anchor file. Version -1: it is not known which."""
+
+    run: str
+    version: int
+    digest: str
+
+
+@dataclass(frozen=True)
 class AnchorChecked:
     """The digest of the anchor file after the last chunk was stored."""
 
@@ -118,8 +127,23 @@ class TrainerProgress:
 
 
 @dataclass(frozen=True)
+class Anchored:
+    """The trainer has applied the updates of this task, and the anchor has the right digest."""
+
+    lease: str
+
+
+@dataclass(frozen=True)
+class AnchorWrong:
+    """With its updates the anchor would not be the one of this task; it is as it was, and the task is not begun."""
+
+    lease: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class TrainerDone:
-    """The delta is in its file, durable."""
+    """The delta is in its file, encoded and durable."""
 
     lease: str
     delta_bytes: int
@@ -158,6 +182,7 @@ class Delta:
     """A finished delta in the slot, held until the master says that it may be forgotten."""
 
     ref: TaskRef
+    encoding: Encoding
     delta_bytes: int
     digest: str
     samples: int
@@ -165,6 +190,8 @@ class Delta:
     correct: int
     loss: float | None
     compute_ms: int
+    eager: bool = False
+    """Its first chunks go with the offer. Not over a restart, nor a second time."""
     accepted_session: int = 0
     """The session (WELCOMEs since the start) in which the master accepted it; 0 for none."""
 
@@ -184,6 +211,8 @@ Event = (
     | DeltaUnreadable
     | TrainerReady
     | TrainerProgress
+    | Anchored
+    | AnchorWrong
     | TrainerDone
     | TrainerStopped
     | TrainerFailed

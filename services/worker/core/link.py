@@ -13,7 +13,7 @@ from services.common.protocol.messages import (
     Rejoin,
     Welcome,
 )
-from services.worker.core import limits, trainer_process, upload, work
+from services.worker.core import limits, replica, trainer_process, upload
 from services.worker.core.commands import (
     Command,
     Connect,
@@ -259,7 +259,7 @@ def on_welcome(state: State, message: Welcome, now_ms: int) -> list[Command]:
     state.arm(Timer.HEARTBEAT, now_ms)
     said = Say("LINK", f"joined {state.here()} as {message.worker} ({message.name}), term {message.term}")
     drain = [Send(Drain(term=state.term, reason=state.paused))] if state.paused else []
-    return [said, *drain, *work.on_joined(state, now_ms), *upload.settle(state, now_ms)]
+    return [said, *drain, *replica.on_joined(state, now_ms), *upload.settle(state, now_ms)]
 
 
 def on_welcome_again(state: State, message: Welcome, now_ms: int) -> list[Command]:
@@ -301,6 +301,8 @@ def on_bye(state: State, message: Bye, now_ms: int) -> list[Command]:
 
 def on_error(state: State, message: Error, now_ms: int) -> list[Command]:
     """The master refused one of our messages."""
+    if message.code == replica.UPDATE_GONE:
+        return replica.on_update_gone(state, now_ms)
     return state.say_once("WARN", f"the master refused a message: {message.code}: {message.text}", now_ms)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from services.common.protocol import messages
-from services.worker.core import events, limits, link, storage, trainer_process, upload, work
+from services.worker.core import events, limits, link, replica, storage, trainer_process, upload, work
 from services.worker.core.commands import Command, Say
 from services.worker.core.state import Facts, Link, State, Timer, Work, sender_term
 
@@ -32,7 +32,6 @@ HAS_KEY = Ignore("enrolled already; this connection is under the own key")
 STARTED = Ignore("started already")
 UP = Ignore("the connection is up; a failed attempt is an old one")
 HELLO_SENT = Ignore("HELLO is on its way; its deadline repeats it")
-NOT_PULLING = Ignore("no anchor is being pulled")
 
 _ALWAYS: Row = {
     events.Stop: link.on_stop,
@@ -78,12 +77,15 @@ LINK_TABLE[Link.STOPPED] = dict.fromkeys(LINK_KINDS, STOPPED)
 
 _NO_TASK: Row = {
     messages.Task: work.on_task,
-    messages.Chunk: NOT_PULLING,
+    messages.Update: replica.on_update,
+    messages.Chunk: replica.on_chunk,
     messages.Credit: upload.on_credit,
     messages.Ack: upload.on_ack,
     messages.RoundClosed: upload.on_round_closed,
     messages.Cancel: upload.on_cancel,
-    events.AnchorChecked: NOT_PULLING,
+    events.AnchorChecked: replica.on_anchor_checked,
+    events.Anchored: replica.on_anchored,
+    events.AnchorWrong: replica.on_anchor_wrong,
     events.StorageFailed: storage.on_storage_failed,
     events.StorageWorks: storage.on_storage_works,
     events.DeltaUnreadable: upload.on_delta_unreadable,
@@ -99,12 +101,7 @@ _BUSY: Row = _NO_TASK | {
 }
 WORK_TABLE: dict[Work, Row] = {
     Work.IDLE: _NO_TASK,
-    Work.PULLING: _BUSY
-    | {
-        messages.Chunk: work.on_chunk,
-        messages.Credit: work.on_pull_wait,
-        events.AnchorChecked: work.on_anchor_checked,
-    },
+    Work.PULLING: _BUSY | {messages.Credit: replica.on_pull_wait},
     Work.TRAINING: _BUSY | {events.TrainerDone: work.on_done},
     Work.UPLOADING: _NO_TASK,
     Work.HOLDING: _NO_TASK,
@@ -119,7 +116,7 @@ TIMERS: dict[Timer, Callable[[State, int], list[Command]]] = {
     Timer.HEARTBEAT: link.on_heartbeat_timer,
     Timer.SUSPECT: link.on_suspect,
     Timer.LOST: link.on_lost,
-    Timer.CHUNK: work.on_chunk_silence,
+    Timer.CHUNK: replica.on_chunk_silence,
     Timer.OFFER: upload.on_offer_silence,
     Timer.TRAINER_START: trainer_process.on_trainer_start,
     Timer.TRAINER_READY: trainer_process.on_starting,
@@ -141,7 +138,7 @@ class Session:
             own_key=facts.enrolled,
             can_enrol=facts.can_enrol,
             held=list(facts.held),
-            anchor_digest=facts.anchor_digest,
+            anchor=facts.anchor,
             work=Work.UPLOADING if facts.held else Work.IDLE,
         )
 

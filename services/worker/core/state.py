@@ -6,12 +6,13 @@ They are apart because a lost link never stops training. Only the handlers of `l
 from dataclasses import dataclass, field
 from enum import Enum
 
-from services.common.protocol.messages import Message, Task, TaskRef
+from services.common.protocol.messages import Chunk, Message, Task, TaskRef, What
 from services.worker.core import limits
 from services.worker.core.commands import Command, Say
-from services.worker.core.events import Delta, Fault
+from services.worker.core.events import Anchor, Delta, Fault
 
 BYTES_PER_PARAMETER = 4
+NO_ANCHOR = Anchor("", -1, "")
 
 
 class Link(Enum):
@@ -75,19 +76,33 @@ class Facts:
     parked: str = ""
     """Why the worker is parked; empty if it is not."""
     held: tuple[Delta, ...] = ()
-    anchor_digest: str = ""
+    anchor: Anchor = NO_ANCHOR
 
 
 @dataclass
 class Download:
-    """A snapshot on its way into the anchor file."""
+    """A version or an update on its way into its file. No digest: that of the first chunk counts."""
 
+    what: What
+    run: str
+    version: int
+    digest: str
     total_bytes: int
     chunk_bytes: int
     received: list[bool]
     next_index: int = 0
     attempts: int = 1
     silences: int = 0
+
+    def fits(self, message: Chunk, payload_bytes: int) -> bool:
+        """Whether a chunk is a part of it."""
+        expected = min(self.chunk_bytes, self.total_bytes - message.index * self.chunk_bytes)
+        return (
+            (message.run, message.version, message.digest) == (self.run, self.version, self.digest)
+            and (message.count, message.total_bytes) == (len(self.received), self.total_bytes)
+            and message.index < message.count
+            and payload_bytes == expected
+        )
 
     def want(self, n: int) -> list[int]:
         """Up to `n` missing chunks that were not asked for since the last `again`."""
@@ -165,7 +180,11 @@ class State:
     download: Download | None = None
     held: list[Delta] = field(default_factory=list)
     offer: Offer | None = None
-    anchor_digest: str = ""
+    anchor: Anchor = NO_ANCHOR
+    updates: list[int] = field(default_factory=list)
+    """Versions, one after the other from the anchor's on, whose updates are in the slot."""
+    moving: Anchor | None = None
+    """Where the trainer takes the anchor at present."""
     step: int = 0
     steps_total: int = 0
     progress_at_ms: int = 0

@@ -1,12 +1,12 @@
 """A full or broken disk: this worker says so, takes no work, and looks later and later whether the disk works again."""
 
 from services.common.protocol.messages import Drain
-from services.worker.core import limits, training, work
+from services.worker.core import hand, limits, replica, training
 from services.worker.core.commands import CheckStorage, Command, Say, Send
 from services.worker.core.events import StorageFailed, StorageWorks
 from services.worker.core.state import BYTES_PER_PARAMETER, State, Timer, Work
 
-FILES_PER_TASK = 2  # anchor and delta
+FILES_PER_TASK = 5  # anchor, delta, residual before and after, updates
 
 
 def on_storage_failed(state: State, event: StorageFailed, now_ms: int) -> list[Command]:
@@ -18,8 +18,10 @@ def on_storage_failed(state: State, event: StorageFailed, now_ms: int) -> list[C
         state.storage_needed_bytes = FILES_PER_TASK * BYTES_PER_PARAMETER * task.n_parameters
     commands = pause(state, event.text, now_ms)
     if task is not None and (event.lease == task.ref.lease or (not event.lease and state.work is Work.PULLING)):
-        state.anchor_digest = ""  # its file may be what failed
-        return commands + work.give_back(state, event.text, now_ms, busy=True)
+        replica.void(state)  # its file may be what failed
+        return commands + hand.give_back(state, event.text, now_ms, busy=True)
+    if not event.lease:
+        state.download = None
     return commands + training.give_next(state, now_ms)
 
 

@@ -1,8 +1,8 @@
 """The trainer process as the session sees it: starting, ready, standing still, gone, started again with a limit."""
 
 from services.common.protocol.messages import Drain
-from services.worker.core import limits, training, work
-from services.worker.core.commands import Command, Say, Send, StartTrainer, StopTrainer
+from services.worker.core import hand, limits, training
+from services.worker.core.commands import CheckAnchor, Command, Say, Send, StartTrainer, StopTrainer
 from services.worker.core.events import TrainerExited, TrainerReady
 from services.worker.core.state import State, Timer, Work
 
@@ -33,13 +33,13 @@ def restart(state: State, reason: str, now_ms: int) -> list[Command]:
     wait_ms = limits.TRAINER_RETRY_MS[min(state.trainer_deaths, len(limits.TRAINER_RETRY_MS)) - 1]
     state.arm(Timer.TRAINER_START, now_ms + wait_ms)
     text = f"{reason}; starting it again in {wait_ms // 1000} s"
-    commands: list[Command] = [Say("WARN", text)]
+    commands: list[Command] = [Say("WARN", text), *([CheckAnchor()] if state.moving is not None else [])]
     if state.trainer_deaths >= limits.TRAINER_DEATHS_BEFORE_PAUSE:
         state.trainer_paused = f"{reason}, {state.trainer_deaths} times in a row"
         if state.joined():
             commands.append(Send(Drain(term=state.term, reason=state.trainer_paused)))
     if state.work is Work.TRAINING and (was_ready or state.trainer_paused):
-        commands += work.give_back(state, text, now_ms)
+        commands += hand.give_back(state, text, now_ms)
     return commands
 
 

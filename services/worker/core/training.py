@@ -3,9 +3,25 @@
 A cancelled task is over only when the trainer says so: that is how a trainer that stands still is noticed in any case.
 """
 
+from services.common.protocol.messages import Task
 from services.worker.core import limits
 from services.worker.core.commands import Command, Train
+from services.worker.core.events import Anchor
 from services.worker.core.state import BYTES_PER_PARAMETER, State, Timer, Work
+
+
+def anchor_of(task: Task) -> Anchor:
+    """The version that a task is trained from."""
+    return Anchor(task.ref.run, task.ref.base_version, task.anchor_digest)
+
+
+def begin(state: State, now_ms: int) -> list[Command]:
+    """The task's version is within reach: the trainer's turn."""
+    assert state.task is not None
+    state.work = Work.TRAINING
+    state.step, state.steps_total = 0, state.task.k_steps
+    state.progress_at_ms = now_ms
+    return give(state, now_ms)
 
 
 def give(state: State, now_ms: int) -> list[Command]:
@@ -18,7 +34,11 @@ def give(state: State, now_ms: int) -> list[Command]:
     state.given = state.task
     state.progress_at_ms = now_ms
     expect_step(state, now_ms)
-    return [Train(state.task)]
+    needed = anchor_of(state.task)
+    if state.anchor.digest == needed.digest:
+        return [Train(state.task)]
+    state.moving = needed
+    return [Train(state.task, tuple(version for version in state.updates if version <= needed.version))]
 
 
 def give_next(state: State, now_ms: int) -> list[Command]:

@@ -32,13 +32,16 @@ def offer(state: State, delta: Delta, now_ms: int) -> list[Command]:
     chunks = max(1, -(-delta.delta_bytes // state.chunk_bytes))
     state.offer = Offer(delta.ref.lease, chunks, window=state.window_chunks)
     state.arm(Timer.OFFER, now_ms + limits.SILENCE_MS)
+    sent = min(state.window_chunks, chunks) if delta.eager else 0
+    delta.eager = False
     begin = DeltaBegin(
         term=state.term,
         ref=delta.ref,
-        encoding="fp32",
+        encoding=delta.encoding,
         bytes=delta.delta_bytes,
         chunks=chunks,
         chunk_bytes=state.chunk_bytes,
+        sent=sent,
         digest=delta.digest,
         samples=delta.samples,
         steps=delta.steps,
@@ -46,7 +49,17 @@ def offer(state: State, delta: Delta, now_ms: int) -> list[Command]:
         loss=delta.loss,
         compute_ms=delta.compute_ms,
     )
-    return [Send(begin)]
+    if not sent:
+        return [Send(begin)]
+    state.offer.begun, state.offer.highest = True, sent - 1
+    commands: list[Command] = [Send(begin), SendChunks(state.term, delta.ref, tuple(range(sent)), state.chunk_bytes)]
+    return commands + (_commit(state, delta) if sent == chunks else [])
+
+
+def _commit(state: State, delta: Delta) -> list[Command]:
+    assert state.offer is not None
+    state.offer.committed = True
+    return [Send(DeltaCommit(term=state.term, ref=delta.ref, digest=delta.digest))]
 
 
 def keep(state: State, delta: Delta) -> list[Command]:
@@ -56,13 +69,13 @@ def keep(state: State, delta: Delta) -> list[Command]:
     return [KeepDelta(delta)]
 
 
-def forget(state: State, delta: Delta) -> list[Command]:
-    """A delta is of no more use."""
+def forget(state: State, delta: Delta, *, counted: bool = False) -> list[Command]:
+    """A delta is of no more use; `counted`: it is part of a version."""
     state.held.remove(delta)
     if state.offer is not None and state.offer.lease == delta.ref.lease:
         state.offer = None
         state.disarm(Timer.OFFER)
-    return [ForgetDelta(delta.ref.lease)]
+    return [ForgetDelta(delta.ref.lease, counted)]
 
 
 def make_room(state: State) -> list[Command]:
@@ -91,8 +104,7 @@ def on_credit(state: State, message: Credit, now_ms: int) -> list[Command]:
     if want:
         commands.append(SendChunks(state.term, delta.ref, tuple(want), state.chunk_bytes))
     if state.offer.all_given(want) and not state.offer.committed:
-        state.offer.committed = True
-        commands.append(Send(DeltaCommit(term=state.term, ref=delta.ref, digest=delta.digest)))
+        commands += _commit(state, delta)
     return commands
 
 
@@ -108,17 +120,17 @@ def on_ack(state: State, message: Ack, now_ms: int) -> list[Command]:
         said: list[Command] = [Say("DELTA", f"{where}: {message.status}; held until the round is closed")]
         return said + settle(state, now_ms)
     said = [Say("DELTA", f"{where}: {message.status}, forgotten: {message.text}")]
-    return said + forget(state, delta) + settle(state, now_ms)
+    return said + forget(state, delta, counted=message.status == "closed") + settle(state, now_ms)
 
 
 def on_round_closed(state: State, message: RoundClosed, now_ms: int) -> list[Command]:
     """The round is durable: its deltas, and those of earlier rounds of the run, are of no more use."""
     commands: list[Command] = []
     for delta in [one for one in state.held if one.ref.run == message.run and one.ref.round <= message.round]:
-        counted = delta.ref.round == message.round and delta.ref.shard in message.accepted
+        counted = delta.ref.lease in message.counted
         verdict = "counted" if counted else "not counted; its data comes again"
         commands.append(Say("DELTA", f"{place(delta.ref)}: the round is closed, {verdict}"))
-        commands += forget(state, delta)
+        commands += forget(state, delta, counted=counted)
     return commands + settle(state, now_ms)
 
 

@@ -8,6 +8,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable
+from typing import Any
 
 import zmq
 
@@ -107,16 +108,16 @@ class Agent:
     def _do(self, command: c.Command) -> e.Event | None:
         """Carry out one command; a failing disk is an event like any other."""
         match command:
-            case c.StoreChunk() | c.PrepareAnchor() | c.CheckAnchor() | c.CheckStorage():
+            case c.StoreChunk() | c.PrepareAnchor() | c.PrepareUpdate() | c.CheckAnchor() | c.CheckStorage():
                 return self._guarded(lambda: self._anchor(command))
             case c.KeepDelta():
                 return self._guarded(lambda: self._slot.keep(command.delta), command.delta.ref.lease)
             case c.SendChunks():
                 return self._send_chunks(command)
-            case c.ForgetDelta() | c.SaveIdentity() | c.Park():
+            case c.ForgetDelta() | c.NoteAnchor() | c.ForgetUpdates() | c.SaveIdentity() | c.Park():
                 self._record(command)
             case c.Train():
-                self._trainer.train(command.task, self._slot.anchor_path, self._slot.delta_path(command.task.ref.lease))
+                self._trainer.train(command.task, paths_of(self._slot, command))
             case c.StopTraining():
                 self._trainer.cancel(command.lease)
             case c.StartTrainer():
@@ -154,24 +155,33 @@ class Agent:
         except OSError as error:
             return e.StorageFailed(disk_text(self._slot.folder, error), lease)
 
-    def _anchor(self, command: c.StoreChunk | c.PrepareAnchor | c.CheckAnchor | c.CheckStorage) -> e.Event | None:
+    def _anchor(
+        self, command: c.StoreChunk | c.PrepareAnchor | c.PrepareUpdate | c.CheckAnchor | c.CheckStorage
+    ) -> e.Event | None:
+        files = self._slot.replica
         match command:
             case c.PrepareAnchor():
-                self._slot.prepare_anchor(command.total_bytes)
+                files.prepare("snapshot", 0, command.total_bytes)
+            case c.PrepareUpdate():
+                files.prepare("update", command.version, command.total_bytes)
             case c.StoreChunk():
                 assert self._payload is not None
-                self._slot.store(command.offset, self._payload)
+                files.store(command.what, command.version, command.offset, self._payload)
             case c.CheckAnchor():
-                return e.AnchorChecked(self._slot.anchor_digest())
+                return e.AnchorChecked(files.digest())
             case c.CheckStorage():
                 self._slot.check(command.free_bytes)
                 return e.StorageWorks()
         return None
 
-    def _record(self, command: c.ForgetDelta | c.SaveIdentity | c.Park) -> None:
+    def _record(self, command: c.ForgetDelta | c.NoteAnchor | c.ForgetUpdates | c.SaveIdentity | c.Park) -> None:
         match command:
             case c.ForgetDelta():
-                self._slot.forget(command.lease)
+                self._slot.forget(command.lease, counted=command.counted)
+            case c.NoteAnchor():
+                self._slot.replica.note(command.anchor)
+            case c.ForgetUpdates():
+                self._slot.replica.forget_updates(command.version)
             case c.SaveIdentity():
                 endpoints = command.endpoints
                 identity = enrolled(self._way, command.worker, command.name, endpoints, command.beacon_key)
@@ -195,3 +205,16 @@ class Agent:
         except OSError as error:
             return e.DeltaUnreadable(command.ref.lease, disk_text(path, error), passing=True)
         return None
+
+
+def paths_of(slot: Slot, command: c.Train) -> dict[str, Any]:
+    """The files that the trainer needs for a task. Units carry nothing over, so there is no residual for them."""
+    lease = command.task.ref.lease
+    carries = not command.task.fresh and command.task.encoding != "fp32"
+    return {
+        "anchor": str(slot.replica.anchor),
+        "updates": [str(slot.replica.update(version)) for version in command.updates],
+        "delta": str(slot.delta_path(lease)),
+        "residual": str(slot.residual_path) if carries else "",
+        "next_residual": str(slot.next_residual_path(lease)) if carries else "",
+    }

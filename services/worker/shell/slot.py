@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
-import xxhash
 import zmq
 from pydantic import AfterValidator, TypeAdapter, ValidationError
 
@@ -23,10 +22,10 @@ from services.common.protocol.limits import CHUNK_BYTES
 from services.common.protocol.messages import DeltaBegin
 from services.worker.core.events import Delta
 from services.worker.shell.disk import allocated_bytes, check_disk, disk_text
+from services.worker.shell.replica_files import ReplicaFiles, file_digest
 
 SLOTS_MAX = 256
-READ_BYTES = 1 << 20
-IDENTITY, PARKED, ANCHOR = "identity.json", "parked.json", "anchor.f32"
+IDENTITY, PARKED, RESIDUAL = "identity.json", "parked.json", "residual.bin"
 DELTA_PREFIX = "delta-"
 DAMAGED_SUFFIX = ".damaged"
 Z85_KEY_LENGTH = 40
@@ -83,7 +82,7 @@ def check_delta(delta: Delta) -> Delta:
     DeltaBegin(
         term=0,
         ref=delta.ref,
-        encoding="fp32",
+        encoding=delta.encoding,
         bytes=delta.delta_bytes,
         chunks=1,
         chunk_bytes=CHUNK_BYTES,
@@ -112,11 +111,12 @@ class Slot:
         self.folder = folder
         self._lock = lock
         self._warn = warn
+        self.replica = ReplicaFiles(folder, warn)
 
     @property
-    def anchor_path(self) -> Path:
-        """The anchor, raw little-endian float32."""
-        return self.folder / ANCHOR
+    def residual_path(self) -> Path:
+        """What the encoding of this slot's counted deltas has left over so far."""
+        return self.folder / RESIDUAL
 
     def release(self) -> None:
         """Let another agent take this slot."""
@@ -162,15 +162,23 @@ class Slot:
 
     def delta_path(self, lease: str) -> Path:
         """Where the trainer writes the delta of a lease. A lease may hold what Windows refuses in a file name."""
-        return self.folder / f"{DELTA_PREFIX}{hashlib.sha256(lease.encode()).hexdigest()[:24]}.f32"
+        return self.folder / f"{DELTA_PREFIX}{hashlib.sha256(lease.encode()).hexdigest()[:24]}.bin"
+
+    def next_residual_path(self, lease: str) -> Path:
+        """What the encoding of this lease's delta leaves over, should it be counted."""
+        return self.delta_path(lease).with_suffix(".residual")
 
     def keep(self, delta: Delta) -> None:
         """Note durably what the delta file holds; the trainer has synced the file itself."""
         fields = asdict(delta) | {"ref": delta.ref.model_dump()}
         write_durably(self._meta_path(delta.ref.lease), json.dumps(fields).encode(), what="note")
 
-    def forget(self, lease: str) -> None:
-        """Remove a delta, the note first: a file without a note is swept at the next start. What stays does no harm."""
+    def forget(self, lease: str, *, counted: bool) -> None:
+        """Remove a delta, the note first: a file without a note is swept at the next start. What stays does no harm.
+
+        Before that what its encoding left over takes the old residual's place if it is `counted`, or goes.
+        """
+        self._settle_residual(lease, counted=counted)
         for path, name in ((self._meta_path(lease), "note"), (self.delta_path(lease), "delta")):
             failpoint(f"forget.before-{name}")
             if not remove(path):
@@ -189,42 +197,33 @@ class Slot:
                 self._warn(f"{note} is damaged ({first_words(error)}) and dropped; its shard comes again")
                 remove(note)
         noted = {note.stem for note in self.folder.glob(f"{DELTA_PREFIX}*.json")}
-        for path in sorted(self.folder.glob(f"{DELTA_PREFIX}*.f32")):
-            if path.stem not in noted:
-                remove(path)
+        for suffix in (".bin", ".residual"):
+            for path in sorted(self.folder.glob(f"{DELTA_PREFIX}*{suffix}")):
+                if path.stem not in noted:
+                    remove(path)
         return found
-
-    def prepare_anchor(self, total_bytes: int) -> None:
-        """Make the anchor file this long."""
-        failpoint("anchor.before-prepare")
-        with self.anchor_path.open("ab") as file:
-            file.truncate(total_bytes)
-
-    def store(self, offset: int, payload: bytes | bytearray | memoryview) -> None:
-        """One chunk to its place. Written, not mapped: a full disk is an error here and not the end of the process."""
-        failpoint("anchor.before-store")
-        with self.anchor_path.open("r+b") as file:
-            file.seek(offset)
-            file.write(payload)
-
-    def anchor_digest(self) -> str:
-        """xxh3-128 of the anchor file; empty without one."""
-        return file_digest(self.anchor_path)
-
-    def known_anchor(self) -> str:
-        """As `anchor_digest`, at the start: an anchor that cannot be read is none."""
-        try:
-            return self.anchor_digest()
-        except OSError as error:
-            self._warn(f"{self.anchor_path} cannot be read ({error.strerror or error}); it is downloaded again")
-            return ""
 
     def check(self, free_bytes: int) -> None:
         """OSError unless the slot can be written, with this much space; the anchor, which is written over, counts."""
-        if self.anchor_path.exists():
-            with self.anchor_path.open("r+b"):
+        anchor = self.replica.anchor
+        if anchor.exists():
+            with anchor.open("r+b"):
                 pass
-        check_disk(self.folder, free_bytes - allocated_bytes(self.anchor_path))
+        check_disk(self.folder, free_bytes - allocated_bytes(anchor))
+
+    def _settle_residual(self, lease: str, *, counted: bool) -> None:
+        left_over = self.next_residual_path(lease)
+        if not counted:
+            remove(left_over)
+            return
+        failpoint("forget.before-residual")
+        try:
+            left_over.replace(self.residual_path)
+        except FileNotFoundError:  # fp32, a unit, or done before a crash
+            return
+        except OSError as error:
+            self._warn(f"{left_over} cannot be moved ({error.strerror or error}); what was left over is dropped")
+            remove(self.residual_path)
 
     def _meta_path(self, lease: str) -> Path:
         return self.delta_path(lease).with_suffix(".json")
@@ -232,7 +231,7 @@ class Slot:
     def _held(self, note: Path) -> Delta:
         """The delta of a note; ValueError when note or delta is damaged, OSError when either cannot be read."""
         delta = _DELTA.validate_json(note.read_bytes())
-        delta.accepted_session = 0
+        delta.accepted_session, delta.eager = 0, False
         if file_digest(self.delta_path(delta.ref.lease)) != delta.digest:
             raise ValueError("the delta has another digest")
         return delta
@@ -263,18 +262,6 @@ def first_words(error: ValueError) -> str:
 def unusable(path: Path, error: OSError) -> SettingsError:
     """A file of the slot without which nothing works."""
     return SettingsError(disk_text(path, error), code="DATA_DIR_UNUSABLE")
-
-
-def file_digest(path: Path) -> str:
-    """xxh3-128 of a file's bytes in hex; empty when there is no such file."""
-    digest = xxhash.xxh3_128()
-    try:
-        with path.open("rb") as file:
-            while block := file.read(READ_BYTES):
-                digest.update(block)
-    except FileNotFoundError:
-        return ""
-    return digest.hexdigest()
 
 
 def read_chunk(path: Path, index: int, chunk_bytes: int) -> bytes:

@@ -51,5 +51,5 @@ def facts_of(settings: WorkerSettings, slot: Slot, way: Way, threads: int) -> Fa
         can_enrol=way.can_enrol,
         parked=way.parked,
         held=tuple(slot.held()),
-        anchor_digest=slot.known_anchor(),
+        anchor=slot.replica.known(),
     )

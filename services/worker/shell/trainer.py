@@ -1,38 +1,42 @@
 """The trainer process: `python -m services.worker.shell.trainer`. Computes local steps; knows no network and no master.
 
-JSON lines both ways over its standard input and output; parameters by files of the slot, raw little-endian float32.
+JSON lines both ways over its standard input and output; parameters, updates and deltas by files of the slot.
 It ends at once when the agent does: the thread that reads the agent's lines ends the process at the end of its input.
 
-    agent -> trainer   {"t": "train", "lease", "anchor": path, "delta": path, "task": TASK}   {"t": "cancel", "lease"}
-    trainer -> agent   ready, progress, done, stopped, failed, unwritten: each an event of the core, by its fields
+    agent -> trainer   {"t": "train", "lease", "files": paths by name, "task": TASK}   {"t": "cancel", "lease"}
+    trainer -> agent   ready, anchored, progress, done, stopped, failed, anchor_wrong, unwritten: events of the core
+
+It alone moves the anchor on: the updates of a task are applied, and the new anchor written, before the first step.
 """
 
 import json
+import math
 import os
 import queue
 import signal
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from services.common.errors import DatasetError, MaheError
 from services.common.host.children import lines_from_parent, tell_parent
-from services.common.host.failpoints import failpoint
-from services.common.host.files import remove, sync_folder
 from services.common.host.machine import NICE_TRAINER, give_way
+from services.common.kernels import absmax
 from services.common.learning import datasets
+from services.common.learning.encodings import encode
+from services.common.learning.exchange import follow
 from services.common.learning.inner import InnerOptimizer, build_inner
 from services.common.learning.local_steps import Cancelled, LocalResult, LocalTask, run_local_steps
 from services.common.learning.models import Model, build_model
 from services.common.learning.optimizer_state import State
-from services.common.learning.parameters import Floats, digest
-from services.common.protocol.messages import Task
+from services.common.learning.parameters import Floats, bytes_digest
+from services.common.protocol.messages import Task, down_encoding
 from services.worker.shell.benchmark import measure
 from services.worker.shell.disk import disk_text
 from services.worker.shell.numbers import finite_or_none
+from services.worker.shell.task_files import TaskFiles
 
 PROGRESS_EVERY_S = 0.2
 DATASETS_CACHED = 2
@@ -59,8 +63,12 @@ class Cancellations:
         return lease in self._leases
 
 
+class AnchorOff(Exception):
+    """With its updates the anchor is not the one that the task says."""
+
+
 class Trainer:
-    """Data sets, model and inner optimizer, kept between the tasks of one run."""
+    """Data sets, model, inner optimizer and anchor, kept between the tasks of one run."""
 
     def __init__(self, cancellations: Cancellations) -> None:
         self._cancellations = cancellations
@@ -68,29 +76,36 @@ class Trainer:
         self._model: tuple[str, Model] | None = None
         self._optimizer: tuple[str, InnerOptimizer] | None = None
         self._before: State | None = None  # of the optimizer, before the task in hand
+        self._anchor: tuple[str, Floats] | None = None  # with its digest
+        self._left_over: tuple[bytes, Floats | None] = (b"", None)  # by the last delta, with its seal
 
-    def train(self, task: Task, anchor_path: Path, delta_path: Path) -> dict[str, Any]:
+    def train(self, task: Task, files: TaskFiles) -> dict[str, Any]:
         """The line to answer with. When it is `done`, the delta is durable; else the attempt leaves no trace."""
         self._before = None
         answer: dict[str, Any]
         try:
-            return self._attempt(task, anchor_path, delta_path)
+            return self._attempt(task, files)
         except Cancelled:
             answer = {"t": "stopped"}
+        except AnchorOff as error:
+            self._anchor = None
+            answer = {"t": "anchor_wrong", "reason": str(error)}
         except MaheError as error:
             answer = {"t": "failed", "reason": error.sentence}
         except MemoryError as error:
             answer = {"t": "failed", "reason": f"this PC ran out of memory ({error}); close some programs"}
         except OSError as error:
-            remove(delta_path)
-            answer = {"t": "unwritten", "text": disk_text(delta_path, error)}
+            files.remove_results()
+            answer = {"t": "unwritten", "text": disk_text(files.delta, error)}
         self._undo()
         return answer | {"lease": task.ref.lease}
 
-    def _attempt(self, task: Task, anchor_path: Path, delta_path: Path) -> dict[str, Any]:
+    def _attempt(self, task: Task, files: TaskFiles) -> dict[str, Any]:
         started = time.monotonic()
-        result = self._run(task, read_parameters(anchor_path))
-        write_parameters(delta_path, result.delta)
+        result = self._run(task, self._reach(task, files))
+        residual = self._owed(task, files)
+        encoded = encode(task.encoding, result.delta, residual)
+        self._left_over = (files.write_results(task, encoded, residual), residual)
         if self._is_finite(result):
             self._before = None
         else:
@@ -98,8 +113,8 @@ class Trainer:
         return {
             "t": "done",
             "lease": task.ref.lease,
-            "delta_bytes": result.delta.nbytes,
-            "digest": digest(result.delta),
+            "delta_bytes": encoded.nbytes,
+            "digest": bytes_digest(encoded),
             "samples": result.samples,
             "steps": result.steps,
             "correct": result.n_correct,
@@ -107,9 +122,34 @@ class Trainer:
             "compute_ms": round((time.monotonic() - started) * 1000),
         }
 
+    def _owed(self, task: Task, files: TaskFiles) -> Floats | None:
+        """The residual that counts: mostly what the last delta left over, which is still in memory."""
+        seal, residual = self._left_over
+        if residual is not None and seal and seal == files.owes():
+            return residual.copy()
+        return files.read_residual(task)
+
+    def _reach(self, task: Task, files: TaskFiles) -> Floats:
+        """The task's version: kept from before, read, or made by the updates, which is then written and told."""
+        if self._anchor is not None and self._anchor[0] == task.anchor_digest:
+            return self._anchor[1]
+        updates, encoding = files.read_updates(), down_encoding(task.encoding)
+        anchor = None
+        if self._anchor is not None and updates and len(self._anchor[1]) == task.n_parameters:
+            anchor = follow(self._anchor[1], updates, encoding, task.anchor_digest)
+        if anchor is None:  # what is in memory is not what the file holds: the agent has pulled a whole version
+            anchor = follow(files.read_anchor(), updates, encoding, task.anchor_digest)
+        if anchor is None:
+            if not updates:
+                raise DatasetError("the anchor in this slot is another one by now; the task must be given again")
+            raise AnchorOff(f"the anchor with {len(updates)} updates has not the digest {task.anchor_digest}")
+        if files.updates:
+            files.write_anchor(anchor)
+            tell_parent({"t": "anchored", "lease": task.ref.lease})
+        self._anchor = (task.anchor_digest, anchor)
+        return anchor
+
     def _run(self, task: Task, anchor: Floats) -> LocalResult:
-        if digest(anchor) != task.anchor_digest:
-            raise DatasetError("the anchor in this slot is another one by now; the task must be given again")
         dataset = self._dataset(task.data)
         model = self._build_model(task, dataset)
         if not model.n_parameters == task.n_parameters == len(anchor):
@@ -125,7 +165,8 @@ class Trainer:
     def _is_finite(self, result: LocalResult) -> bool:
         """Whether the delta and the state of the optimizer are numbers: one may be without the other."""
         state = self._optimizer[1].state().values() if self._optimizer is not None else ()
-        return all(bool(np.isfinite(array).all()) for array in (result.delta, *state))
+        floats = [array for array in (result.delta, *state) if array.dtype == np.float32]
+        return all(math.isfinite(absmax(array)) for array in floats)
 
     def _undo(self) -> None:
         """As if the task in hand had never been: its steps are part of no version."""
@@ -198,25 +239,9 @@ def local_task(task: Task) -> LocalTask:
         batch=task.batch,
         k_steps=task.k_steps,
         delta_scale=task.delta_scale,
+        begin=min(1.0, task.ref.base_version / task.rounds),
+        end=min(1.0, (task.ref.base_version + 1) / task.rounds),
     )
-
-
-def read_parameters(path: Path) -> Floats:
-    """A whole file of little-endian float32, as this machine's."""
-    return np.fromfile(path, dtype="<f4").astype(np.float32, copy=False)
-
-
-def write_parameters(path: Path, parameters: Floats) -> None:
-    """Little-endian float32, durable before it returns."""
-    failpoint("delta.before-write")
-    with path.open("wb") as file:
-        file.write(np.ascontiguousarray(parameters, dtype="<f4").data)  # `tofile` does not tell that the disk is full
-        file.flush()
-        failpoint("delta.before-fsync")
-        os.fsync(file.fileno())
-    failpoint("delta.before-folder-fsync")
-    sync_folder(path.parent)
-    failpoint("delta.written")
 
 
 def read_lines(lines: "queue.SimpleQueue[dict[str, Any]]", cancellations: Cancellations) -> None:
@@ -243,7 +268,7 @@ def main() -> None:
     while True:
         line = lines.get()
         task = Task.model_validate_json(line["task"])
-        tell_parent(trainer.train(task, Path(line["anchor"]), Path(line["delta"])))
+        tell_parent(trainer.train(task, TaskFiles.of(line["files"])))
 
 
 if __name__ == "__main__":

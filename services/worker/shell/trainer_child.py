@@ -14,6 +14,8 @@ from services.common.host.children import Child
 from services.common.host.logs import Log
 from services.common.protocol.messages import Task
 from services.worker.core.events import (
+    Anchored,
+    AnchorWrong,
     StorageFailed,
     TrainerDone,
     TrainerExited,
@@ -33,11 +35,21 @@ SIGKILL_CODE = -9
 CHATTER_LENGTH_MAX = 200
 
 TrainerEvent = (
-    TrainerReady | TrainerProgress | TrainerDone | TrainerStopped | TrainerFailed | TrainerExited | StorageFailed
+    TrainerReady
+    | TrainerProgress
+    | Anchored
+    | AnchorWrong
+    | TrainerDone
+    | TrainerStopped
+    | TrainerFailed
+    | TrainerExited
+    | StorageFailed
 )
 _EVENTS: dict[str, TypeAdapter[TrainerEvent]] = {
     "ready": TypeAdapter(TrainerReady),
     "progress": TypeAdapter(TrainerProgress),
+    "anchored": TypeAdapter(Anchored),
+    "anchor_wrong": TypeAdapter(AnchorWrong),
     "done": TypeAdapter(TrainerDone),
     "stopped": TypeAdapter(TrainerStopped),
     "failed": TypeAdapter(TrainerFailed),
@@ -112,10 +124,9 @@ class TrainerChild:
             self._child = None
             self._drop_lines()
 
-    def train(self, task: Task, anchor: Path, delta: Path) -> None:
-        """Give it a task; a trainer that is gone says so by its exit line."""
-        line = {"t": "train", "lease": task.ref.lease, "anchor": str(anchor), "delta": str(delta)}
-        self._send(line | {"task": task.model_dump_json()})
+    def train(self, task: Task, files: dict[str, Any]) -> None:
+        """Give it a task, with its files by name; a trainer that is gone says so by its exit line."""
+        self._send({"t": "train", "lease": task.ref.lease, "files": files, "task": task.model_dump_json()})
 
     def cancel(self, lease: str) -> None:
         """Stop this task within one step."""

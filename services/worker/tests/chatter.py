@@ -11,6 +11,10 @@ LINES = (
     '{"t": "ready", "score": 2.0, "pid": 1}',
     '{"t": "progress", "lease": "a", "step": 1.5, "steps_total": 7, "loss": null, "samples": 8}',
     '{"t": "failed", "lease": 3, "reason": "why"}',
+    '{"t": "anchored"}',
+    '{"t": "anchor_wrong", "lease": "a"}',
+    '{"t": "anchored", "lease": "a"}',
+    '{"t": "anchor_wrong", "lease": "a", "reason": "why"}',
     '{"t": "stopped", "lease": "a"}',
 )
 

@@ -160,6 +160,7 @@ class Job:
             batch=32,
             delta_scale=1.0,
             encoding="fp32",
+            rounds=10,
         )
 
     def step(self, delta: bytes) -> None:

@@ -12,6 +12,7 @@ C = TypeVar("C", bound=c.Command)
 M = TypeVar("M", bound=messages.Message)
 ENDPOINTS = ("tcp://a:1", "tcp://b:2")
 GOOD, BAD = "a" * 32, "b" * 32
+ANCHOR = e.Anchor("run-1", 0, GOOD)
 CHUNK_BYTES = 4096
 PARAMETERS = 3 * CHUNK_BYTES // 4 - 10  # three chunks, the last one shorter
 TICK_MS = 500
@@ -57,13 +58,14 @@ def task(of: messages.TaskRef | None = None, *, term: int = 1, **changes: Any) -
         "batch": 8,
         "delta_scale": 1.0,
         "encoding": "fp32",
+        "rounds": 10,
     }
     return messages.Task(term=term, ref=of or ref(), **(values | changes))
 
 
 def delta(of: messages.TaskRef | None = None) -> e.Delta:
     """What a slot may hold."""
-    return e.Delta(of or ref(), PARAMETERS * 4, BAD, 56, 7, 30, 0.5, 120)
+    return e.Delta(of or ref(), "fp32", PARAMETERS * 4, BAD, 56, 7, 30, 0.5, 120)
 
 
 def done(of: messages.TaskRef | None = None) -> e.TrainerDone:
@@ -125,6 +127,7 @@ class Driver:
         total = PARAMETERS * 4
         message = messages.Chunk(
             term=term,
+            what="snapshot",
             run="run-1",
             version=version,
             index=index,
@@ -162,12 +165,17 @@ class Driver:
         """ACK."""
         return self(messages.Ack(term=self.term, ref=of or ref(), status=status, code="OK", text="why"))
 
-    def closed(self, round_number: int = 0, *accepted: int, run: str = "run-1") -> list[c.Command]:
-        """ROUND_CLOSED."""
+    def closed(self, round_number: int = 0, *counted: messages.TaskRef, run: str = "run-1") -> list[c.Command]:
+        """ROUND_CLOSED; `counted` is this worker's work in it."""
         version = round_number + 1
         return self(
             messages.RoundClosed(
-                term=self.term, run=run, round=round_number, version=version, digest=GOOD, accepted=list(accepted)
+                term=self.term,
+                run=run,
+                round=round_number,
+                version=version,
+                digest=GOOD,
+                counted=[one.lease for one in counted],
             )
         )
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
+import xxhash
 import zmq
 from zmq.auth.thread import ThreadAuthenticator
 from zmq.utils import z85
@@ -146,13 +147,13 @@ class ScriptedMaster:
         )
         return hello
 
-    def serve(self, version: int, run: str, anchor: bytes, digest: str) -> int:
-        """Answer PULL until every chunk went out once; the number of chunks."""
+    def serve(self, version: int, run: str, anchor: bytes, digest: str, what: messages.What = "snapshot") -> int:
+        """Answer PULL until every chunk of a version, or of an update to it, went out once; the number of chunks."""
         count = -(-len(anchor) // CHUNK_BYTES)
         left = set(range(count))
         while left:
             pull = self.expect(messages.Pull)
-            assert (pull.run, pull.version) == (run, version)
+            assert (pull.what, pull.run, pull.version) == (what, run, version)
             for index in pull.want:
                 left.discard(index)
                 self.send_chunk(pull, index, anchor, digest)
@@ -163,6 +164,7 @@ class ScriptedMaster:
         payload = anchor[index * CHUNK_BYTES : (index + 1) * CHUNK_BYTES]
         chunk = messages.Chunk(
             term=self.term,
+            what=pull.what,
             run=pull.run,
             version=pull.version,
             index=index,
@@ -195,8 +197,17 @@ class ScriptedMaster:
         """The verdict."""
         self.send(messages.Ack(term=self.term, ref=ref, status=status, code="OK", text="said by the test"))
 
-    def round_closed(self, ref: messages.TaskRef) -> None:
-        """The round of this work is durable, and this shard was accepted."""
+    def announce(self, version: int, run: str, update: bytes) -> None:
+        """There is an update to this version."""
+        digest = xxhash.xxh3_128_hexdigest(update)
+        self.send(messages.Update(term=self.term, run=run, version=version, bytes=len(update), digest=digest))
+
+    def serve_update(self, version: int, run: str, update: bytes) -> int:
+        """As `serve`."""
+        return self.serve(version, run, update, xxhash.xxh3_128_hexdigest(update), "update")
+
+    def round_closed(self, ref: messages.TaskRef, *, counted: bool = True) -> None:
+        """The round of this work is durable, with its delta or without."""
         self.send(
             messages.RoundClosed(
                 term=self.term,
@@ -204,7 +215,7 @@ class ScriptedMaster:
                 round=ref.round,
                 version=ref.base_version + 1,
                 digest="0" * 32,
-                accepted=[ref.shard],
+                counted=[ref.lease] if counted else [],
             )
         )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from services.common.learning.encodings import decode
 from services.common.protocol import messages
 from services.worker.tests.conftest import Job, StartWorker
 from services.worker.tests.scripted_master import ScriptedMaster
@@ -21,12 +22,15 @@ def test_two_rounds_from_enrolment_to_round_closed(master: ScriptedMaster, start
     master.enrol()
     hello = master.welcome()
     assert (hello.score, hello.threads, hello.holding, hello.working) == (1000.0, 1, [], None)
-    losses = []
+    losses, delta = [], b""
     for number in range(2):
         task = job.task(round_number=number, lease=f"lease-{number}")
         master.send(task)
         assert master.expect(messages.TaskAck).ref == task.ref
-        assert master.serve(number, "run-1", job.anchor_bytes, job.anchor_digest) == 5
+        if number == 0:
+            assert master.serve(number, "run-1", job.anchor_bytes, job.anchor_digest) == 5
+        else:
+            assert master.serve_update(number, "run-1", delta) == 5
         begin, delta = master.take_delta()
         assert (begin.ref, begin.samples, begin.steps, begin.bytes) == (task.ref, 640, 20, len(job.anchor_bytes))
         assert np.isfinite(np.frombuffer(delta, "<f4")).all()
@@ -40,6 +44,73 @@ def test_two_rounds_from_enrolment_to_round_closed(master: ScriptedMaster, start
     assert worker.end() == 0
     assert master.expect(messages.Bye).code == "LEAVING"
     assert not list(worker.data.glob("slot-0/delta-*"))
+    assert not list(worker.data.glob("slot-0/update-*"))
+
+
+def first_round(master: ScriptedMaster, job: Job) -> bytes:
+    """A worker joins, downloads version 0 and sends a delta as int8: what leads to version 1."""
+    master.enrol()
+    master.welcome()
+    task = job.task().model_copy(update={"encoding": "int8"})
+    master.send(task)
+    master.expect(messages.TaskAck)
+    master.serve(0, "run-1", job.anchor_bytes, job.anchor_digest)
+    begin, update = master.take_delta()
+    assert (begin.encoding, begin.bytes) == ("int8", messages.encoded_bytes("int8", job.model.n_parameters))
+    master.ack(begin.ref, "accepted")
+    job.step(decode("int8", np.frombuffer(update, np.uint8), job.model.n_parameters).tobytes())
+    return update
+
+
+def test_an_announced_update_is_there_when_the_next_round_begins_and_survives_a_restart(
+    master: ScriptedMaster, start_worker: StartWorker, job: Job
+) -> None:
+    worker = start_worker(master.join_string())
+    slot = worker.data / "slot-0"
+    update = first_round(master, job)
+    residual, left_over = slot / "residual.bin", next(slot.glob("delta-*.residual")).read_bytes()
+    master.announce(1, "run-1", update)
+    assert master.serve_update(1, "run-1", update) == 2
+    assert not residual.exists()
+    master.round_closed(job.task().ref)
+    task = job.task(round_number=1, lease="lease-1").model_copy(update={"encoding": "int8"})
+    master.send(task)
+    master.expect(messages.TaskAck)
+    begin, _ = master.take_delta()
+    assert begin.ref == task.ref
+    assert residual.read_bytes() == left_over
+    assert (slot / "anchor.f32").read_bytes() == job.anchor_bytes
+    assert not list(slot.glob("update-*"))
+    master.round_closed(task.ref, counted=False)
+    worker.wait_for("not counted")
+    assert worker.end() == 0
+    master.expect(messages.Bye)
+    assert residual.read_bytes() == left_over
+    assert not list(slot.glob("delta-*"))
+    start_worker("")
+    master.welcome()
+    master.send(job.task(round_number=1, lease="lease-2"))
+    master.expect(messages.TaskAck)
+    assert master.take_delta()[0].ref.lease == "lease-2"  # nothing was pulled
+
+
+def test_a_damaged_update_is_told_and_the_whole_version_is_pulled(
+    master: ScriptedMaster, start_worker: StartWorker, job: Job
+) -> None:
+    start_worker(master.join_string())
+    update = first_round(master, job)
+    damaged = bytes([update[0] ^ 1]) + update[1:]
+    master.announce(1, "run-1", damaged)
+    master.serve_update(1, "run-1", damaged)
+    master.round_closed(job.task().ref)
+    task = job.task(round_number=1, lease="lease-1").model_copy(update={"encoding": "int8"})
+    master.send(task)
+    master.expect(messages.TaskAck)
+    told = master.expect(messages.Mismatch)
+    assert told.ref == task.ref
+    assert job.anchor_digest in told.reason
+    master.serve(1, "run-1", job.anchor_bytes, job.anchor_digest)
+    assert master.take_delta()[0].ref == task.ref
 
 
 def test_a_restarted_master_gets_the_same_delta_again(

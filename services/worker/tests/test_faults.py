@@ -135,7 +135,7 @@ def test_a_delta_that_cannot_be_removed_costs_no_task(
 ) -> None:
     path = in_hand._slot.delta_path("old")
     path.mkdir()
-    assert in_hand._do(c.ForgetDelta("old")) is None
+    assert in_hand._do(c.ForgetDelta("old", counted=True)) is None
     assert capfd.readouterr().err.count(f"[WARN] {path} cannot be removed") == 1
     master.expect(messages.Progress)
 

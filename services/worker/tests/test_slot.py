@@ -14,10 +14,11 @@ from zmq.utils import z85
 
 from services.common.errors import SettingsError
 from services.common.protocol.join_string import JoinString
-from services.common.protocol.messages import TaskRef
+from services.common.protocol.messages import TaskRef, What
 from services.worker.shell import joining
 from services.worker.shell.disk import disk_text
-from services.worker.shell.slot import Parked, Slot, file_digest, fingerprint, read_chunk, take_slot
+from services.worker.shell.replica_files import file_digest
+from services.worker.shell.slot import Parked, Slot, fingerprint, read_chunk, take_slot
 from services.worker.tests.driver import delta, ref
 
 
@@ -83,21 +84,23 @@ def test_a_held_delta_survives_with_its_note_and_what_is_not_whole_is_swept(slot
     slot.delta_path("without a note").write_bytes(b"x")
     held = list(slot.held())
     assert [(one.ref, one.digest, one.accepted_session) for one in held] == [(kept.ref, kept.digest, 0)]
-    assert sorted(path.suffix for path in slot.folder.glob("delta-*")) == [".f32", ".json"]
-    slot.forget(kept.ref.lease)
+    assert sorted(path.suffix for path in slot.folder.glob("delta-*")) == [".bin", ".json"]
+    slot.forget(kept.ref.lease, counted=False)
     assert list(slot.held()) == []
 
 
-def test_chunks_go_to_their_place_in_any_order(slot: Slot) -> None:
-    slot.prepare_anchor(10)
-    slot.store(8, b"ij")
-    slot.store(0, b"abcdefgh")
-    assert slot.anchor_path.read_bytes() == b"abcdefghij"
-    assert read_chunk(slot.anchor_path, 1, 8) == b"ij"
-    slot.prepare_anchor(4)
-    assert slot.anchor_path.read_bytes() == b"abcd"
+@pytest.mark.parametrize("what, version, name", [("snapshot", 0, "anchor.f32"), ("update", 3, "update-3.bin")])
+def test_chunks_go_to_their_place_in_any_order(slot: Slot, what: What, version: int, name: str) -> None:
+    files, path = slot.replica, slot.folder / name
+    files.prepare(what, version, 10)
+    files.store(what, version, 8, b"ij")
+    files.store(what, version, 0, b"abcdefgh")
+    assert path.read_bytes() == b"abcdefghij"
+    assert read_chunk(path, 1, 8) == b"ij"
+    files.prepare(what, version, 4)
+    assert path.read_bytes() == b"abcd"
     with pytest.raises(EOFError, match="has no chunk 1"):
-        read_chunk(slot.anchor_path, 1, 8)
+        read_chunk(path, 1, 8)
 
 
 DAMAGED = [b"{", b"", b"[]", b"\xff", b"{}", b'{"reason": 3, "joined_with": ""}', b'{"public_key": 1}']
@@ -213,19 +216,13 @@ def test_a_note_that_cannot_be_read_for_now_stays_too_with_its_delta(slot: Slot,
     assert len(warnings) == 1
 
 
-def test_an_anchor_that_cannot_be_read_is_one_that_is_not_there(slot: Slot, warnings: list[str]) -> None:
-    slot.anchor_path.mkdir()
-    assert slot.known_anchor() == ""
-    assert warnings == [f"{slot.anchor_path} cannot be read (Is a directory); it is downloaded again"]
-
-
 def test_a_slot_is_checked_by_writing_and_by_the_space_that_is_needed(slot: Slot) -> None:
     slot.check(1000)
     assert [path.name for path in slot.folder.iterdir()] == ["lock"]
     with pytest.raises(OSError, match=r"MiB .* needed") as caught:
         slot.check(2**60)
     assert caught.value.errno == errno.ENOSPC
-    slot.anchor_path.mkdir()
+    slot.replica.anchor.mkdir()
     with pytest.raises(IsADirectoryError):
         slot.check(1000)
 

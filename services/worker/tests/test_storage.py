@@ -36,7 +36,7 @@ def test_no_task_is_taken_until_the_disk_works() -> None:
     refused = message(worker(task(ref(1))), messages.TaskRefuse)
     assert (refused.reason, refused.busy) == (FULL.text, True)
     assert not has(worker.wait(9_500, keep=True), c.CheckStorage)
-    assert only(worker.wait(500, keep=True), c.CheckStorage).free_bytes == 2 * 4 * PARAMETERS
+    assert only(worker.wait(500, keep=True), c.CheckStorage).free_bytes == 5 * 4 * PARAMETERS
     assert "works again" in said(worker(e.StorageWorks()))
     beats = [one.message for one in worker.wait(2_000, keep=True) if isinstance(one, c.Send)]
     assert [one.agent for one in beats if isinstance(one, messages.Heartbeat)] == ["idle"]

@@ -1,7 +1,5 @@
 """The trainer process alone: the same numbers as in this process, state between rounds, and its end."""
 
-import os
-import queue
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,55 +8,31 @@ from typing import Any
 import numpy as np
 import pytest
 
-from services.common.host.children import Child
 from services.common.learning import datasets
 from services.common.learning.inner import build_inner
 from services.common.learning.local_steps import LocalTask, run_local_steps
 from services.common.learning.parameters import digest
-from services.common.protocol.messages import Task
+from services.worker.core.commands import Train
 from services.worker.shell import trainer as trainer_module
+from services.worker.shell.agent import paths_of
 from services.worker.shell.benchmark import measure
-from services.worker.shell.trainer_child import MODULE, exit_reason, trainer_environment
+from services.worker.shell.task_files import TaskFiles
+from services.worker.shell.trainer_child import exit_reason, trainer_environment
 from services.worker.tests.conftest import Job
+from services.worker.tests.trainers import Here, TrainerProcess
 
 MOMENTUM = {"name": "momentum", "lr": 0.05, "momentum": 0.9}
 
 
-class Trainer:
-    """A trainer process and its lines."""
-
-    def __init__(self, folder: Path, score: float = 7.0) -> None:
-        self.folder = folder
-        self.lines: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        self.child = Child(MODULE, trainer_environment(os.environ, 1, score), self.lines.put)
-        self.score = self.expect("ready")["score"]
-
-    def expect(self, kind: str) -> dict[str, Any]:
-        """The next line that is no progress, which must be of this kind."""
-        while True:
-            line = self.lines.get(timeout=20)
-            if line["t"] == kind:
-                return line
-            assert line["t"] == "progress", line
-
-    def give(self, task: Task, anchor: bytes) -> Path:
-        """Give it a task; where the delta will be."""
-        (self.folder / "anchor").write_bytes(anchor)
-        delta = self.folder / task.ref.lease
-        line = {"t": "train", "lease": task.ref.lease, "anchor": str(self.folder / "anchor"), "delta": str(delta)}
-        self.child.send(line | {"task": task.model_dump_json()})
-        return delta
-
-
 @pytest.fixture(scope="module")
-def trainer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trainer]:
+def trainer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TrainerProcess]:
     """A trainer that is ready; the tests of this module share it, as rounds do."""
-    one = Trainer(tmp_path_factory.mktemp("trainer"))
+    one = TrainerProcess(tmp_path_factory.mktemp("trainer"))
     yield one
     one.child.stop()
 
 
-def test_its_deltas_are_those_of_the_learning_package_with_state_kept_between_rounds(trainer: Trainer) -> None:
+def test_its_deltas_are_those_of_the_learning_package_with_state_kept_between_rounds(trainer: TrainerProcess) -> None:
     job = Job(MOMENTUM)
     optimizer = build_inner(MOMENTUM, job.model.n_parameters)
     data = datasets.load(job.data)
@@ -76,7 +50,7 @@ def test_its_deltas_are_those_of_the_learning_package_with_state_kept_between_ro
         job.step(path.read_bytes())
 
 
-def test_cancel_stops_it_within_a_step_and_it_goes_on_with_the_next(trainer: Trainer) -> None:
+def test_cancel_stops_it_within_a_step_and_it_goes_on_with_the_next(trainer: TrainerProcess) -> None:
     job = Job()
     trainer.give(job.task(steps=1_000_000), job.anchor_bytes)
     trainer.expect("progress")
@@ -95,13 +69,15 @@ def test_cancel_stops_it_within_a_step_and_it_goes_on_with_the_next(trainer: Tra
         ({"anchor_digest": "0" * 32}, "the anchor in this slot is another one"),
     ],
 )
-def test_a_task_it_cannot_do_is_answered_with_the_reason(trainer: Trainer, change: dict[str, Any], words: str) -> None:
+def test_a_task_it_cannot_do_is_answered_with_the_reason(
+    trainer: TrainerProcess, change: dict[str, Any], words: str
+) -> None:
     job = Job()
     trainer.give(job.task().model_copy(update=change), job.anchor_bytes)
     assert words in trainer.expect("failed")["reason"]
 
 
-def test_numbers_that_explode_are_reported_as_no_number(trainer: Trainer) -> None:
+def test_numbers_that_explode_are_reported_as_no_number(trainer: TrainerProcess) -> None:
     job = Job()
     job.anchor[0] = np.inf
     trainer.give(job.task(), job.anchor_bytes)
@@ -109,24 +85,6 @@ def test_numbers_that_explode_are_reported_as_no_number(trainer: Trainer) -> Non
 
 
 ADAMW = {"name": "adamw", "lr": 0.01}
-
-
-class Here:
-    """The trainer's work in this process, and its folder."""
-
-    def __init__(self, folder: Path, job: Job) -> None:
-        self.job = job
-        self.anchor, self.delta = folder / "anchor", folder / "delta"
-        self.cancellations = trainer_module.Cancellations()
-        self.trainer = trainer_module.Trainer(self.cancellations)
-
-    def train(self, *, anchor: bytes = b"", to: Path | None = None, **changes: Any) -> dict[str, Any]:
-        """One task; the answer."""
-        self.anchor.write_bytes(anchor or self.job.anchor_bytes)
-        task = self.job.task()
-        if anchor:
-            changes["anchor_digest"] = digest(np.frombuffer(anchor, "<f4"))
-        return self.trainer.train(task.model_copy(update=changes), self.anchor, to or self.delta)
 
 
 def cancelled(here: Here) -> str:
@@ -170,7 +128,7 @@ def unwritten(here: Here) -> str:
 def test_an_attempt_that_does_not_count_leaves_no_trace_in_the_inner_optimizer(
     inner: dict[str, Any], attempt: Callable[[Here], str], kind: str, tmp_path: Path
 ) -> None:
-    here, fresh = Here(tmp_path, Job(inner)), Here(tmp_path, Job(inner))
+    here, fresh = Here(tmp_path / "here", Job(inner)), Here(tmp_path / "fresh", Job(inner))
     assert attempt(here) == kind
     found, expected = here.train(), fresh.train()
     assert found["digest"] == expected["digest"]
@@ -182,13 +140,16 @@ def test_a_folder_that_cannot_be_used_is_said_apart_from_a_task_that_cannot_be_d
     answer = here.train(to=tmp_path)
     assert (answer["t"], answer["lease"]) == ("unwritten", "lease-0")
     assert str(tmp_path) in answer["text"]
-    here.anchor = tmp_path / "nowhere" / "anchor"
-    answer = here.trainer.train(here.job.task(), here.anchor, here.delta)
+    task = here.job.task()
+    files = TaskFiles.of(paths_of(here.slot, Train(task)))
+    here.slot.replica.anchor.unlink()
+    here.slot.replica.anchor.mkdir()
+    answer = trainer_module.Trainer(here.cancellations).train(task, files)
     assert answer["t"] == "unwritten"
 
 
 def test_the_end_of_its_input_ends_it_in_the_middle_of_training(tmp_path: Path) -> None:
-    job, trainer = Job(), Trainer(tmp_path)
+    job, trainer = Job(), TrainerProcess(tmp_path)
     trainer.give(job.task(steps=1_000_000), job.anchor_bytes)
     trainer.expect("progress")
     started = time.monotonic()
@@ -198,7 +159,7 @@ def test_the_end_of_its_input_ends_it_in_the_middle_of_training(tmp_path: Path) 
 
 
 def test_it_measures_itself_when_no_score_is_given(tmp_path: Path) -> None:
-    one = Trainer(tmp_path, score=0)
+    one = TrainerProcess(tmp_path, score=0)
     one.child.stop()
     assert one.score > 0
 

@@ -5,7 +5,7 @@ import pytest
 from services.common.protocol import messages
 from services.worker.core import commands as c
 from services.worker.core import events as e
-from services.worker.tests.driver import GOOD, Driver, done, has, message, ref, said, sent, task
+from services.worker.tests.driver import ANCHOR, Driver, done, has, message, ref, said, sent, task
 
 
 def progress(step: int, of: messages.TaskRef | None = None) -> e.TrainerProgress:
@@ -48,7 +48,7 @@ def test_slow_steps_get_ten_times_their_own_time() -> None:
 
 
 def test_a_large_model_gets_time_for_its_files() -> None:
-    worker = Driver(anchor_digest=GOOD, memory_mib=100_000)
+    worker = Driver(anchor=ANCHOR, memory_mib=100_000)
     worker.join()
     worker(task(n_parameters=50_000_000))
     assert not has(worker.wait(259_000, keep=True), c.StopTrainer)

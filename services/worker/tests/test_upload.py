@@ -1,11 +1,29 @@
 """Held deltas: offered, sent by credit, held, offered again, forgotten for a reason. Events in, commands out."""
 
+import dataclasses
+
 import pytest
 
 from services.common.protocol import messages
+from services.common.protocol.encodings import ENCODINGS
 from services.worker.core import commands as c
 from services.worker.core import events as e
-from services.worker.tests.driver import BAD, CHUNK_BYTES, Driver, delta, has, message, only, ref, said, sent, task
+from services.worker.tests.driver import (
+    ANCHOR,
+    BAD,
+    CHUNK_BYTES,
+    PARAMETERS,
+    Driver,
+    delta,
+    done,
+    has,
+    message,
+    only,
+    ref,
+    said,
+    sent,
+    task,
+)
 
 
 def uploading() -> Driver:
@@ -88,8 +106,8 @@ def test_an_accepted_delta_is_held_until_its_round_is_closed(status: messages.Ac
     assert not has(worker.ack(status), c.ForgetDelta)
     assert worker.session.state == "holding"
     assert sent(worker.wait(60_000, keep=True)) == []
-    commands = worker.closed(0, 0)
-    assert commands[-1] == c.ForgetDelta(ref().lease)
+    commands = worker.closed(0, ref())
+    assert commands[-1] == c.ForgetDelta(ref().lease, counted=True)
     assert "counted" in said(commands)
     assert worker.session.state == "idle"
 
@@ -97,14 +115,17 @@ def test_an_accepted_delta_is_held_until_its_round_is_closed(status: messages.Ac
 @pytest.mark.parametrize("status", ["stale", "refused", "closed"])
 def test_a_verdict_that_is_final_forgets_it(status: messages.AckStatus) -> None:
     worker = uploading()
-    assert has(worker.ack(status), c.ForgetDelta)
+    forgotten = only(worker.ack(status), c.ForgetDelta)
+    assert forgotten == c.ForgetDelta(ref().lease, counted=status == "closed")
     assert worker.session.state == "idle"
     assert sent(worker.wait(60_000, keep=True)) == []
 
 
 def test_cancel_forgets_a_held_delta() -> None:
     worker = uploading()
-    assert has(worker(messages.Cancel(term=1, ref=ref(), reason="stopped")), c.ForgetDelta)
+    worker.ack("accepted")
+    forgotten = only(worker(messages.Cancel(term=1, ref=ref(), reason="stopped")), c.ForgetDelta)
+    assert forgotten == c.ForgetDelta(ref().lease, counted=False)
     assert worker.session.held == ()
 
 
@@ -117,8 +138,44 @@ def test_a_later_round_of_the_run_closes_earlier_ones_but_not_other_runs() -> No
 
 def test_a_round_that_closed_without_the_delta_makes_it_void() -> None:
     worker = uploading()
-    assert "not counted" in said(worker.closed(0, 5))
+    worker.ack("accepted")
+    commands = worker.closed(0, ref(lease="another"))
+    assert "not counted" in said(commands)
+    assert only(commands, c.ForgetDelta) == c.ForgetDelta(ref().lease, counted=False)
     assert worker.session.held == ()
+
+
+def test_of_several_deltas_only_those_that_the_round_names_are_counted() -> None:
+    first, second, third = ref(3), ref(3, shard=1), ref(2)
+    worker = Driver(held=(delta(first), delta(second), delta(third)))
+    worker.join()
+    forgotten = [one for one in worker.closed(3, second) if isinstance(one, c.ForgetDelta)]
+    assert forgotten == [
+        c.ForgetDelta(first.lease),
+        c.ForgetDelta(second.lease, counted=True),
+        c.ForgetDelta(third.lease),
+    ]
+
+
+def test_the_delta_of_a_task_that_nobody_wants_any_more_is_not_counted() -> None:
+    worker = Driver()
+    worker.join()
+    worker.train()
+    worker.closed(0, ref())
+    assert worker(done()) == [c.ForgetDelta(ref().lease, counted=False)]
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_delta_is_offered_in_the_encoding_of_its_task(encoding: messages.Encoding) -> None:
+    worker = Driver(anchor=ANCHOR)
+    worker.join()
+    worker(task(encoding=encoding))
+    needed = messages.encoded_bytes(encoding, PARAMETERS)
+    wrong = message(worker(dataclasses.replace(done(), delta_bytes=needed + 1)), messages.TaskRefuse)
+    assert wrong.reason == f"the delta has {needed + 1} bytes, needed are {needed}"
+    worker(task(encoding=encoding))
+    begin = message(worker(dataclasses.replace(done(), delta_bytes=needed)), messages.DeltaBegin)
+    assert (begin.encoding, begin.bytes) == (encoding, needed)
 
 
 def test_several_held_deltas_are_offered_one_after_another() -> None:
@@ -183,4 +240,43 @@ def test_a_delta_whose_file_is_gone_is_handed_back() -> None:
     worker = uploading()
     commands = worker(e.DeltaUnreadable(ref().lease, "no such file"))
     assert message(commands, messages.TaskRefuse).reason == "no such file"
+    assert only(commands, c.ForgetDelta) == c.ForgetDelta(ref().lease, counted=False)
     assert worker.session.held == ()
+
+
+def eager() -> tuple[Driver, list[c.Command]]:
+    """A worker whose task says that there is a place for its delta, and what it does when it is done."""
+    worker = Driver(anchor=ANCHOR)
+    worker.join()
+    worker(task(eager=True))
+    return worker, worker(done())
+
+
+def test_where_there_is_a_place_the_first_window_goes_with_the_offer() -> None:
+    worker, commands = eager()
+    assert message(commands, messages.DeltaBegin).sent == 2
+    assert [type(one) for one in commands][-2:] == [c.Send, c.SendChunks]
+    assert only(commands, c.SendChunks).want == (0, 1)
+    commands = worker.credit(2)
+    assert only(commands, c.SendChunks).want == (2,)
+    assert sent(commands) == ["DeltaCommit"]
+
+
+def test_a_whole_delta_in_the_first_window_is_committed_at_once_and_again_after_gaps() -> None:
+    worker = Driver(anchor=ANCHOR)
+    worker.join()
+    small = task(n_parameters=CHUNK_BYTES // 4, eager=True)
+    worker(small)
+    commands = worker(dataclasses.replace(done(), delta_bytes=CHUNK_BYTES))
+    assert sent(commands) == ["DeltaBegin", "DeltaCommit"]
+    assert only(commands, c.SendChunks).want == (0,)
+    commands = worker.credit(0)  # there was no place after all
+    assert only(commands, c.SendChunks).want == (0,)
+    assert sent(commands) == ["DeltaCommit"]
+
+
+def test_a_second_offer_is_not_eager() -> None:
+    worker, _ = eager()
+    again = worker.wait(11_000, keep=True)
+    assert message(again, messages.DeltaBegin).sent == 0
+    assert not has(again, c.SendChunks)

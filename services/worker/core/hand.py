@@ -1,0 +1,41 @@
+"""Putting a task out of hand: dropped, or handed back to the master, whole and with the reason."""
+
+from services.common.protocol.messages import Task, TaskRefuse
+from services.worker.core import limits, training, upload
+from services.worker.core.commands import Command, Say, Send, StopTraining
+from services.worker.core.state import State, Timer, place
+
+
+def refuse(state: State, task: Task, reason: str, *, busy: bool = False) -> list[Command]:
+    """Hand a task back, whole. `busy`: it is not the task's fault."""
+    reason = reason[: limits.REASON_LENGTH_MAX]
+    return [
+        Say("TASK", f"{place(task.ref)}: handed back: {reason}"),
+        Send(TaskRefuse(term=state.term, ref=task.ref, reason=reason, busy=busy)),
+    ]
+
+
+def give_back(state: State, reason: str, now_ms: int, *, busy: bool = False) -> list[Command]:
+    """Hand back the task in hand. Without a link nothing is sent: HELLO will not name it as `working`."""
+    assert state.task is not None
+    task = state.task
+    return drop(state, now_ms) + refuse(state, task, reason, busy=busy)
+
+
+def drop(state: State, now_ms: int) -> list[Command]:
+    """Stop the task in hand and forget it."""
+    assert state.task is not None
+    lease = state.task.ref.lease
+    stop: list[Command] = [StopTraining(lease)] if training.has(state, lease) else []
+    release(state)
+    return stop + upload.settle(state, now_ms)
+
+
+def release(state: State) -> None:
+    """No task is in hand any more. An update on its way is for the next one, too."""
+    state.task = None
+    state.step = state.steps_total = 0
+    state.disarm(Timer.TRAINER_FREE)
+    if state.download is not None and state.download.what == "snapshot":
+        state.download = None
+        state.disarm(Timer.CHUNK)
