@@ -16,6 +16,15 @@ from services.common.errors import MaheError
 EXIT_FAILED = 1
 EXIT_NOT_REACHABLE = 3
 EXIT_INTERRUPTED = 130
+# Known here, too, so that usage and `--help` need no other module; a test compares them with those that decide.
+PRESETS = ("quick", "standard", "thorough", "long")
+ENCODINGS = ("fp32", "bf16", "int8", "int4", "topk")
+OUTER, INNER = ("fedavg", "momentum", "nesterov", "fedadam"), ("sgd", "momentum", "adamw")
+AGGREGATORS, BALANCES = ("clip", "mean", "trimmed", "median"), ("proportional", "equal", "units")
+START_FIELDS = (
+    *("dataset", "preset", "name", "rounds", "k_steps", "batch"),
+    *("encoding", "outer", "inner", "aggregator", "balance"),
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,6 +58,8 @@ def dispatch(options: argparse.Namespace) -> int:
             return run_down()
         case "demo":
             return demo(options)
+        case "start":
+            return start(options)
         case "master" | "worker" | "console":
             from services.launch.service import run_service
 
@@ -123,6 +134,16 @@ def demo(options: argparse.Namespace) -> int:
     )
 
 
+def start(options: argparse.Namespace) -> int:
+    """A run on the cluster here, or the list of presets."""
+    from services.launch.start import StartOptions, run_list, run_start
+
+    if options.list:
+        return run_list()
+    fields = {name: getattr(options, name) for name in START_FIELDS}
+    return run_start(StartOptions(fields=fields, spec=options.spec, detach=options.detach))
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -146,6 +167,8 @@ def build_parser() -> argparse.ArgumentParser:
     commands.add_parser("down", help="stop what mahe up started; data stays")
 
     add_demo(commands.add_parser("demo", help="train on this PC with a master, two workers and the page"))
+
+    add_start(commands.add_parser("start", help="train on the cluster that runs on this PC"))
 
     join = commands.add_parser("join", help="let this PC work for the master that made this join string")
     join.add_argument("join_string", metavar="JOIN_STRING", help="the line that begins with mahe1.")
@@ -187,6 +210,24 @@ def add_demo(demo: argparse.ArgumentParser) -> None:
     demo.add_argument("--attach", action="store_true", help="train on the cluster that runs here, start no other")
     demo.add_argument("--verbose", action="store_true", help="show the lines of all processes instead of keeping them")
     add_browser(demo)
+
+
+def add_start(start: argparse.ArgumentParser) -> None:
+    """The options of `mahe start`."""
+    start.add_argument("--list", action="store_true", help="print the presets, each with a sentence")
+    start.add_argument("--preset", choices=PRESETS, help="how to train (standard)")
+    start.add_argument("--dataset", metavar="NAME", help="digits, spiral3, gauss3 or rings4 (digits)")
+    start.add_argument("--name", metavar="TEXT", help="what people call the run (as the data set)")
+    start.add_argument("--rounds", type=positive, metavar="N", help="rounds to train (as the preset says)")
+    start.add_argument("--k-steps", type=positive, metavar="N", help="local steps per round (as the preset says)")
+    start.add_argument("--batch", type=positive, metavar="N", help="samples per local step (as recommended)")
+    start.add_argument("--encoding", choices=ENCODINGS, help="how deltas and updates travel (int8)")
+    start.add_argument("--outer", choices=OUTER, help="what the master does with the deltas (as the preset says)")
+    start.add_argument("--inner", choices=INNER, help="how a worker takes a step (as recommended)")
+    start.add_argument("--aggregator", choices=AGGREGATORS, help="how deltas become one (clip)")
+    start.add_argument("--balance", choices=BALANCES, help="how the work is shared (proportional)")
+    start.add_argument("--spec", metavar="FILE", help="a JSON file with the fields of the run; options win over it")
+    start.add_argument("--detach", action="store_true", help="only start it, do not follow its rounds")
 
 
 def add_browser(command: argparse.ArgumentParser) -> None:

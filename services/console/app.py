@@ -14,7 +14,7 @@ from services.console import page
 from services.console.context import PROBLEMS, Console
 from services.console.guard import Guard
 from services.console.problems import MEDIA_TYPE, Problem, problem_json, status_of
-from services.console.routes import datasets, events, health, join_strings, runs, state, workers
+from services.console.routes import datasets, events, health, join_strings, presets, runs, state, workers
 
 API = "/api/v1"
 VERSION = "0.1.0"
@@ -41,7 +41,7 @@ def build(console: Console, hosts: frozenset[str], log: Log) -> Guard:
         lifespan=lifespan,
     )
     app.state.console = console
-    for module in (state, runs, workers, datasets, join_strings, events):
+    for module in (state, runs, presets, workers, datasets, join_strings, events):
         app.include_router(module.router, prefix=API, responses=PROBLEMS)
     app.include_router(health.router)
     _add_page(app, console.token)
@@ -72,7 +72,7 @@ def _add_errors(app: FastAPI, log: Log) -> None:
     @app.exception_handler(RequestValidationError)
     async def on_invalid(request: Request, error: RequestValidationError) -> Response:
         faults = [_fault(one) for one in error.errors()]
-        detail = "; ".join(f"{fault['field'] or 'the body'}: {fault['message']}" for fault in faults[:5])
+        detail = "; ".join(map(_sentence, faults[:5]))
         return _answer(request, 422, "VALIDATION", detail, faults)
 
     @app.exception_handler(HTTPException)
@@ -92,7 +92,15 @@ def _fault(error: Mapping[str, Any]) -> dict[str, str]:
     where = [str(part) for part in error["loc"] if part not in {"body", "query", "path", "header"}]
     if error["type"] == "json_invalid":
         where = []
-    return {"field": ".".join(where), "code": str(error["type"]), "message": str(error["msg"])}
+    message = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] == "value_error" and not where:  # a rule of ours over several fields: it begins with the first
+        where = [message.partition(" ")[0]]
+    return {"field": ".".join(where), "code": str(error["type"]), "message": message}
+
+
+def _sentence(fault: Mapping[str, str]) -> str:
+    field, message = fault["field"] or "the body", fault["message"]
+    return message if message.startswith(f"{field} ") else f"{field}: {message}"
 
 
 def _answer(

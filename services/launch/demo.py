@@ -199,13 +199,13 @@ def demo_spec(link: Link, options: DemoOptions) -> dict[str, Any]:
     )
 
 
-def say_end(link: Link, run: str, ending: Ending) -> None:
+def say_end(link: Link, run: str, ending: Ending, kind: str = "DEMO") -> None:
     """How it ended, and where the model is."""
     if ending.accuracy is not None and ending.loss is not None:
-        say("DEMO", f"final accuracy {ending.accuracy:.4f}, loss {ending.loss:.4f}, on data held out of training")
+        say(kind, f"final accuracy {ending.accuracy:.4f}, loss {ending.loss:.4f}, on data held out of training")
     kept = link.get(f"/api/v1/runs/{run}/checkpoints")["items"]
     if kept:
-        say("DEMO", f"checkpoint: {max(kept, key=lambda item: int(item['round']))['path']}")
+        say(kind, f"checkpoint: {max(kept, key=lambda item: int(item['round']))['path']}")
     if not ending.finished:
         say("ERROR", f"the run did not finish: {ending.reason}")
 

@@ -69,7 +69,11 @@ def run(closed: int, *, phase: str = "RUNNING", reason: str | None = None, total
         "k_steps": 50,
         "batch": 32,
         "balance": "proportional",
-        "encoding": "fp32",
+        "units": 8,
+        "encoding": "int8",
+        "aggregator": "clip",
+        "clip": 1.0,
+        "trim": 1,
         "rounds_in_flight": 1,
         "seed": 7,
     }
@@ -119,6 +123,8 @@ def worker(number: int, name: str, **changes: Any) -> dict[str, Any]:
         "last_heard_ms_ago": 300,
         "accepted_rounds": 12,
         "samples_total": 7200 * number,
+        "clipped_rounds": 0,
+        "mismatches": 0,
         **changes,
     }
 

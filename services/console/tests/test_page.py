@@ -1,5 +1,6 @@
 """The page in Chromium against a scripted master: what it shows, what it asks first, what it never does."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,12 @@ from services.console.tests.scripted_master import ScriptedMaster, answers
 from services.tests.browser.chromium import chromium, open_page
 
 pytestmark = pytest.mark.browser
+TABLES_DIFFER = """async () => {
+    const { TABLES } = await import("./static/js/core/text.js");
+    const [en, zh] = [TABLES.en, TABLES["zh-CN"]];
+    const named = (text) => (text.match(/\\{\\w+\\}/g) || []).toSorted().join();
+    return Object.keys({ ...en, ...zh }).filter((key) => !en[key] || !zh[key] || named(en[key]) !== named(zh[key]));
+}"""
 WIDTHS = [320, 360, 800, 1440, 2560]
 HOSTILE = '<img src=x onerror="document.title=1">\u202e & "quoted" <script>document.title=2</script>'
 
@@ -134,6 +141,104 @@ def test_a_run_is_started_with_recommended_values_and_faults_beside_their_field(
     assert (spec["dataset"], spec["rounds"], spec["k_steps"], spec["batch"]) == ("rings4", 5, 25, 16)
     assert spec["model"] == {"family": "mlp", "hidden": [32, 32]}
     assert spec["inner"] == {"name": "adamw", "lr": 0.01}
+    assert (spec["encoding"], spec["outer"]) == ("int8", {"name": "fedavg", "lr": 1})
+
+
+def test_a_preset_fills_the_form_and_explains_itself(page: Page, master: ScriptedMaster) -> None:
+    start = page.locator("#start")
+    master.say("RUN", "stopped", cluster.run(12, phase="STOPPED", reason="stopped by the operator"))
+    preset = page.get_by_label("How to train")
+    expect(preset).to_have_value("standard")
+    expect(start).to_contain_text("right for most runs")
+    expect(page.get_by_label("Rounds", exact=True)).to_have_value("30")
+    preset.select_option("thorough")
+    expect(page.get_by_label("Rounds", exact=True)).to_have_value("60")
+    expect(start).to_contain_text("the learning rate rises, then falls")
+    page.get_by_label("Data set").select_option("rings4")
+    expect(preset).to_have_value("thorough")
+    start.get_by_role("button", name="Start").click()
+    expect(start).to_contain_text("Started: digits-8")
+    spec = last_command(master, "create_run")["spec"]
+    assert (spec["dataset"], spec["rounds"], spec["k_steps"], spec["batch"]) == ("rings4", 60, 100, 16)
+    assert spec["inner"] == {"name": "adamw", "lr": 0.01, "schedule": "cosine", "warmup": 0.05}
+    assert spec["outer"] == {"name": "nesterov", "lr": 0.7, "mu": 0.6}
+
+
+def test_momentum_in_a_short_run_is_warned_of_while_choosing(page: Page) -> None:
+    warning = page.locator("#start .notice.warn")
+    expect(page.get_by_label("How to train")).to_have_value("standard")
+    expect(warning).to_be_hidden()
+    page.get_by_label("How to train").select_option("long")
+    expect(warning).to_be_hidden()
+    page.get_by_label("Rounds", exact=True).fill("40")
+    expect(warning).to_have_text(
+        "△ Momentum 0.9 needs about 100 rounds; this run has 40. Better: nesterov 0.7/0.6, or fedavg."
+    )
+    page.get_by_label("Rounds", exact=True).fill("20")
+    expect(warning).to_contain_text("Better: fedavg.")
+    page.get_by_label("Rounds", exact=True).fill("100")
+    expect(warning).to_be_hidden()
+
+
+def test_the_advanced_part_is_opened_and_used_by_keyboard(page: Page, master: ScriptedMaster) -> None:
+    master.say("RUN", "stopped", cluster.run(12, phase="STOPPED", reason="stopped by the operator"))
+    expect(page.get_by_label("How to train")).to_have_value("standard")
+    for name in ("Encoding", "Outer optimizer", "Inner optimizer", "Aggregator", "Balance"):
+        expect(page.get_by_label(name)).to_be_hidden()
+    page.get_by_label("Min workers").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Encoding")).to_be_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.type("int4")
+    for choice in ("nesterov 0.7/0.6", "adamw"):
+        page.keyboard.press("Tab")
+        page.keyboard.type(choice)
+    expect(page.get_by_label("Learning rate")).to_have_value("0.001")
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    page.keyboard.type("median")
+    expect(page.get_by_label("Balance")).to_have_value("equal")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#start")).to_contain_text("Started: digits-8")
+    spec = last_command(master, "create_run")["spec"]
+    assert (spec["encoding"], spec["aggregator"], spec["balance"]) == ("int4", "median", "equal")
+    assert spec["inner"] == {"name": "adamw", "lr": 0.001}
+    assert spec["outer"] == {"name": "nesterov", "lr": 0.7, "mu": 0.6}
+
+
+def test_a_fault_in_the_closed_part_opens_it(page: Page, master: ScriptedMaster) -> None:
+    master.say("RUN", "stopped", cluster.run(12, phase="STOPPED", reason="stopped by the operator"))
+    expect(page.get_by_label("How to train")).to_have_value("standard")
+    page.get_by_label("Aggregator").evaluate("(node) => { node.value = 'median'; }")  # its shares are not equal now
+    page.locator("#start").get_by_role("button", name="Start").click()
+    expect(page.locator("#start-balance-fault")).to_contain_text("weighs all alike: use equal")
+    expect(page.get_by_label("Balance")).to_be_focused()
+
+
+def test_clipped_rounds_and_mismatches_are_shown_when_there_are_any(page: Page, master: ScriptedMaster) -> None:
+    row = page.locator("#workers tbody tr").nth(1)
+    expect(row).to_contain_text("lab-pc-01")
+    expect(row.locator(".mark").first).to_be_hidden()
+    master.say("WORKER", "clipped", cluster.worker(1, "lab-pc-01", clipped_rounds=3, mismatches=2))
+    expect(row.locator(".mark")).to_have_text(["△ 3 clipped", "▲ 2 mismatches"])
+    expect(row.get_by_role("img", name="was scaled down: 3")).to_have_attribute("title", re.compile("much larger"))
+    expect(row.get_by_role("img", name="other numbers than the master: 2")).to_be_visible()
+
+
+def test_a_chinese_browser_gets_a_chinese_page(
+    browser: Browser, master: ScriptedMaster, console: RunningConsole
+) -> None:
+    prepare(master)
+    page = browser.new_page(locale="zh-CN")
+    page.goto(console.url)
+    expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
+    expect(page.get_by_label("怎样训练")).to_have_value("standard")
+    expect(page.locator("#start")).to_contain_text("按数据集推荐的值训练")
+    assert page.evaluate(TABLES_DIFFER) == []
+    page.close()
 
 
 def test_a_machine_is_added(page: Page, master: ScriptedMaster) -> None:

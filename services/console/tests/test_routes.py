@@ -31,10 +31,64 @@ def test_a_run_is_created_with_defaults(live: httpx.Client, master: ScriptedMast
     master.replies["create_run"] = answers({"run": "run-8"})
     response = live.post("/api/v1/runs", json={"dataset": "rings4", "rounds": 5})
     assert response.status_code == 201
-    assert response.json() == {"run": "run-8"}
+    assert response.json() == {"run": "run-8", "warnings": []}
     assert response.headers["location"] == "/api/v1/runs/run-8"
     spec = master.commands[-1]["spec"]
     assert (spec["dataset"], spec["rounds"], spec["batch"]) == ("rings4", 5, 32)
+
+
+def spec_of(live: httpx.Client, master: ScriptedMaster, request: dict[str, Any]) -> dict[str, Any]:
+    """The specification that the master is sent for a request."""
+    master.replies["list_datasets"] = answers({"items": cluster.DATASETS})
+    master.replies["create_run"] = answers({"run": "run-8", "warnings": ["too short"]})
+    response = live.post("/api/v1/runs", json=request)
+    assert response.status_code == 201, response.text
+    assert response.json() == {"run": "run-8", "warnings": ["too short"]}
+    spec: dict[str, Any] = master.commands[-1]["spec"]
+    return spec
+
+
+def test_what_is_given_wins_over_the_preset_that_over_the_card_that_over_the_defaults(
+    live: httpx.Client, master: ScriptedMaster
+) -> None:
+    spec = spec_of(live, master, {"dataset": "builtin:rings4", "preset": "thorough", "rounds": 70})
+    assert (spec["rounds"], spec["k_steps"], spec["batch"], spec["seed"]) == (70, 100, 16, 7)
+    assert spec["model"] == {"family": "mlp", "hidden": [32, 32]}
+    assert spec["inner"] == {"name": "adamw", "lr": 0.01, "schedule": "cosine", "warmup": 0.05}
+    assert spec["outer"] == {"name": "nesterov", "lr": 0.7, "mu": 0.6}
+    spec = spec_of(live, master, {"dataset": "rings4"})
+    assert (spec["rounds"], spec["k_steps"], spec["inner"]) == (20, 40, {"name": "adamw", "lr": 0.01})
+    assert spec["outer"] == {"name": "fedavg", "lr": 1.0}
+
+
+def test_a_preset_that_is_not_there_is_refused_by_name(live: httpx.Client, master: ScriptedMaster) -> None:
+    response = live.post("/api/v1/runs", json={"preset": "fast"})
+    problem = response.json()
+    assert (response.status_code, problem["code"]) == (422, "BAD_SPEC")
+    text = "field preset is 'fast', allowed are quick, standard, thorough, long; see GET /api/v1/presets"
+    assert problem["detail"] == text
+    assert problem["errors"] == [{"field": "preset", "code": "BAD_SPEC", "message": text}]
+    assert master.commands == []
+
+
+def test_a_value_that_only_the_whole_makes_wrong_is_refused_here(live: httpx.Client, master: ScriptedMaster) -> None:
+    response = live.post("/api/v1/runs", json={"preset": "quick", "aggregator": "median", "balance": "units"})
+    problem = response.json()
+    assert (response.status_code, problem["code"]) == (422, "VALIDATION")
+    assert problem["detail"] == "balance is units; aggregator=median weighs all alike: use equal"
+    assert [fault["field"] for fault in problem["errors"]] == ["balance"]
+
+
+def test_the_presets_are_told_and_described(client: httpx.Client) -> None:
+    answer = client.get("/api/v1/presets").json()
+    assert [one["id"] for one in answer["items"]] == ["quick", "standard", "thorough", "long"]
+    assert [one["k_steps_max"] for one in answer["items"]][:3] == [50, 200, 500]
+    assert answer["learning_rates"]["adamw"] == 0.001
+    schemas = client.get("/api/v1/openapi.json").json()["components"]["schemas"]
+    for name in ("RunRequest", "RunStarted", "Preset"):
+        bare = [field for field, facts in schemas[name]["properties"].items() if not facts.get("description")]
+        assert not bare, f"{name} says nothing of {bare}"
+    assert schemas["RunRequest"]["properties"]["preset"]["enum"] == ["quick", "standard", "thorough", "long", None]
 
 
 @pytest.mark.parametrize("action", ["pause", "resume", "stop"])

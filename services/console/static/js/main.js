@@ -4,6 +4,7 @@ import { createApi } from "./core/api.js";
 import { setText } from "./core/dom.js";
 import { createStore } from "./core/store.js";
 import { keepStream } from "./core/stream.js";
+import { LANGUAGE } from "./core/text.js";
 import { mountCharts } from "./views/charts.js";
 import { mountCheckpoints } from "./views/checkpoints.js";
 import { mountHeader } from "./views/header.js";
@@ -16,6 +17,7 @@ import { mountWorkers } from "./views/workers.js";
 const byId = (id) => document.getElementById(id);
 
 function mount() {
+  document.documentElement.lang = LANGUAGE;
   const token = document.querySelector("meta[name=mahe-token]").content;
   const api = createApi(token);
   const store = createStore();

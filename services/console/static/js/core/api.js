@@ -40,6 +40,7 @@ export function createApi(token) {
     request,
     state: () => json("GET", "state"),
     datasets: () => json("GET", "datasets"),
+    presets: () => json("GET", "presets"),
     createRun: (spec) => json("POST", "runs", spec),
     runAction: (run, action) => json("POST", `runs/${id(run)}/${action}`, {}),
     checkpoints: (run) => json("GET", `runs/${id(run)}/checkpoints`),

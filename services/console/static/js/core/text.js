@@ -1,6 +1,8 @@
-// Every sentence of the page, by key. Another language is another table with the same keys.
+// Every sentence of the page, by key: here in English. Another language is another table with the same keys.
 
-const EN = {
+import { ZH } from "./text_zh.js";
+
+export const EN = {
   "app.name": "MAHE",
   "link.live": "live",
   "link.stale": "stale since {time}",
@@ -67,7 +69,74 @@ const EN = {
   "start.hidden": "Hidden layers",
   "start.hidden.hint": "widths, e.g. 64, 64; empty: softmax",
   "start.inner": "Inner optimizer",
+  "start.inner.sgd": "sgd",
+  "start.inner.momentum": "momentum",
+  "start.inner.adamw": "adamw",
+  "start.inner.sgd.more": "How a worker learns from a batch: a plain step, the least to go wrong.",
+  "start.inner.momentum.more": "How a worker learns from a batch: steps that keep their direction; often faster.",
+  "start.inner.adamw.more":
+    "How a worker learns from a batch: each weight has its step size; wants a small learning rate.",
   "start.lr": "Learning rate",
+  "start.preset": "How to train",
+  "start.preset.quick": "Quick",
+  "start.preset.standard": "Standard",
+  "start.preset.thorough": "Thorough",
+  "start.preset.long": "Long",
+  "start.preset.quick.more": "A first result in about a minute: few rounds, to see that everything works and learns.",
+  "start.preset.standard.more":
+    "What is recommended for the data set, sent in a quarter of the bytes: right for most runs.",
+  "start.preset.thorough.more":
+    "More and longer rounds for a better model: the learning rate rises, then falls, and the master keeps momentum.",
+  "start.preset.long.more":
+    "Hundreds of short rounds with strong momentum (0.7/0.9), for large models that learn slowly.",
+  "start.advanced": "Advanced",
+  "start.encoding": "Encoding",
+  "start.encoding.fp32": "fp32: 4 bytes a value",
+  "start.encoding.bf16": "bf16: 2 bytes a value",
+  "start.encoding.int8": "int8: 1 byte a value",
+  "start.encoding.int4": "int4: half a byte a value",
+  "start.encoding.topk": "topk: only the largest values",
+  "start.encoding.fp32.more": "How changes travel: whole, nothing is rounded; the most bytes.",
+  "start.encoding.bf16.more": "How changes travel: rounded to three digits; half the bytes.",
+  "start.encoding.int8.more": "How changes travel: a quarter of the bytes; what is rounded off is sent later.",
+  "start.encoding.int4.more":
+    "How changes travel: an eighth of the bytes, for slow networks; what is lost is sent later.",
+  "start.encoding.topk.more":
+    "How changes travel: one value of 32, the rest is sent later; the fewest bytes up, and it learns more slowly.",
+  "start.outer": "Outer optimizer",
+  "start.outer.fedavg": "fedavg: the mean",
+  "start.outer.momentum": "momentum 0.7/0.6",
+  "start.outer.nesterov": "nesterov 0.7/0.6",
+  "start.outer.nesterov-long": "nesterov 0.7/0.9, for long runs",
+  "start.outer.fedadam": "fedadam",
+  "start.outer.fedavg.more": "What the master does once a round: takes the workers' mean; right for most runs.",
+  "start.outer.momentum.more": "What the master does once a round: goes on in the direction of the rounds before.",
+  "start.outer.nesterov.more": "What the master does once a round: the same, looking one step ahead; needs 25 rounds.",
+  "start.outer.nesterov-long.more":
+    "What the master does once a round: as in DiLoCo, strong momentum; needs 100 rounds.",
+  "start.outer.fedadam.more":
+    "What the master does once a round: a step size for each weight; for workers whose data differ much.",
+  "start.aggregator": "Aggregator",
+  "start.aggregator.clip": "clip: mean with a limit",
+  "start.aggregator.mean": "mean",
+  "start.aggregator.trimmed": "trimmed mean",
+  "start.aggregator.median": "median",
+  "start.aggregator.clip.more": "How deltas become one: their mean, and one much larger than usual counts less.",
+  "start.aggregator.mean.more": "How deltas become one: their plain mean; one bad worker can spoil it.",
+  "start.aggregator.trimmed.more":
+    "How deltas become one: without the largest and the smallest of each value; wants equal shares and 3 workers.",
+  "start.aggregator.median.more":
+    "How deltas become one: the middle of each value, whatever a few send; wants equal shares and 3 workers.",
+  "start.balance": "Balance",
+  "start.balance.proportional": "by speed",
+  "start.balance.equal": "equal",
+  "start.balance.units": "units",
+  "start.balance.proportional.more": "Who gets how much: faster workers get more, so that all are done together.",
+  "start.balance.equal.more": "Who gets how much: all the same; the slowest sets the pace.",
+  "start.balance.units.more": "Who gets how much: equal pieces that whoever is free takes; for PCs that come and go.",
+  "start.short": "Momentum {mu} needs about {needed} rounds; this run has {rounds}. {advice}",
+  "start.short.mild": "Better: nesterov 0.7/{mu}, or fedavg.",
+  "start.short.plain": "Better: fedavg.",
   "start.submit": "Start",
   "start.sent": "Started: {run}",
   "start.active": "A run goes on; stop it to start another.",
@@ -86,6 +155,15 @@ const EN = {
   "workers.share": "Share",
   "workers.done": "Rounds",
   "workers.samples": "{n} samples",
+  "workers.threads": "{threads} of {cores}",
+  "workers.clipped": "△ {n} clipped",
+  "workers.clipped.more":
+    "Rounds in which this worker's delta was much larger than usual and was scaled down: {n}. " +
+    "Normal now and then, and for a slow PC.",
+  "workers.mismatches": "▲ {n} mismatches",
+  "workers.mismatches.more":
+    "Updates after which this worker had other numbers than the master: {n}. It fetched the model anew; " +
+    "if that comes again, check that PC's memory and its MAHE version.",
   "workers.remove": "Remove worker {name}",
   "workers.remove.title": "Remove {name}?",
   "workers.remove.text":
@@ -144,9 +222,14 @@ const EN = {
   "error.offline": "The console does not answer ({detail}).",
 };
 
+export const TABLES = { en: EN, "zh-CN": ZH };
+
+/** The language of the page: the browser's, where there is a table for it. */
+export const LANGUAGE = navigator.language.toLowerCase().startsWith("zh") ? "zh-CN" : "en";
+
 /** The sentence of a key with its {parameters} filled in. */
 export function t(key, parameters = {}) {
-  const sentence = EN[key];
+  const sentence = TABLES[LANGUAGE][key];
   if (sentence === undefined) return key;
   return sentence.replace(/\{(\w+)\}/g, (_, name) => String(parameters[name] ?? "–"));
 }

@@ -1,23 +1,24 @@
-// The form that starts a run: the data set's recommended values fill it, and what is refused shows beside its field.
+// The form that starts a run: preset and data set fill it, and what is refused shows beside its field.
 
 import { h, notice, panel, setText } from "../core/dom.js";
 import { integer } from "../core/format.js";
 import { t } from "../core/text.js";
 import { field, options } from "../ui/fields.js";
+import { advised, AGGREGATORS, BALANCES, ENCODINGS, INNER, OUTER, outerChoice, PRESET } from "./choices.js";
+import { warningOf, weighsAlike } from "./choices.js";
 import { isActive } from "./run.js";
 
-const OPTIMIZERS = ["sgd", "momentum", "adamw"];
 const NUMBERS = ["rounds", "k_steps", "batch", "min_workers"];
-const DEFAULTS = {
-  rounds: 30,
-  k_steps: 50,
-  batch: 32,
-  min_workers: 1,
-  model: { family: "mlp", hidden: [64, 64] },
-  inner: { name: "sgd", lr: 0.1 },
-};
+const FILLED = ["rounds", "k_steps", "batch", "encoding", "aggregator", "balance"];
+const ADVANCED = ["encoding", "outer", "inner", "lr", "hidden", "aggregator", "balance"];
+const EXPLAINED = ["preset", "encoding", "outer", "inner", "aggregator", "balance"];
 // Where a fault of the specification is shown; the first that its path or sentence names.
 const PLACES = [
+  [/preset/, "preset"],
+  [/balance/, "balance"],
+  [/aggregator|clip|trim/, "aggregator"],
+  [/encoding/, "encoding"],
+  [/outer|nesterov|fed/, "outer"],
   [/lr|learning/, "lr"],
   [/hidden|model/, "hidden"],
   [/inner|optimizer|momentum|beta|decay/, "inner"],
@@ -35,20 +36,38 @@ export function mountStart(root, { store, api }) {
   const submit = h("button", { class: "button primary", type: "submit" }, t("start.submit"));
   const why = h("span", { class: "muted" });
   const outcome = notice();
+  const warning = h("p", { class: "notice warn", role: "status", hidden: true });
   fields.dataset.hint(t("start.loading"));
+  const nodes = (keys) => h("div", { class: "fields" }, keys.map((key) => fields[key].node));
+  const advanced = h("details", { class: "more" }, h("summary", {}, t("start.advanced")), nodes(ADVANCED));
   const form = h(
     "form",
     { novalidate: true, "aria-labelledby": `${root.id}-title` },
-    h("div", { class: "fields" }, Object.values(fields).map(({ node }) => node)),
+    nodes(Object.keys(fields).filter((key) => !ADVANCED.includes(key))),
+    advanced,
+    warning,
     h("div", { class: "buttons form-foot" }, submit, why),
     outcome.node,
   );
   body.append(form);
   let catalog = [];
+  let presets = [];
+  let rates = {};
   let reading = false;
   let busy = false;
 
-  fields.dataset.input.addEventListener("change", () => recommend(chosen()));
+  const value = (key) => fields[key].input.value;
+  const chosen = () => catalog.find(({ name }) => name === value("dataset"));
+  for (const key of ["dataset", "preset"]) fields[key].input.addEventListener("change", recommend);
+  fields.inner.input.addEventListener("change", () => {
+    const { inner } = advised(chosen());
+    fields.lr.input.value = inner.name === value("inner") ? inner.lr : rates[value("inner")];
+  });
+  fields.aggregator.input.addEventListener("change", () => {
+    if (weighsAlike(value("aggregator"))) fields.balance.input.value = "equal";
+  });
+  form.addEventListener("input", explain);
+  form.addEventListener("change", explain);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     if (!submit.disabled) start();
@@ -69,10 +88,13 @@ export function mountStart(root, { store, api }) {
   async function readCatalog() {
     reading = true;
     try {
-      catalog = (await api.datasets()).items;
+      const [told, ways] = await Promise.all([api.datasets(), api.presets()]);
+      [catalog, presets, rates] = [told.items, ways.items, ways.learning_rates];
       fields.dataset.input.replaceChildren(...options(catalog.map(({ name, title }) => [name, title || name])));
+      fields.preset.input.replaceChildren(...options(presets.map(({ id }) => [id, t(`start.preset.${id}`)])));
+      fields.preset.input.value = PRESET;
       outcome.say("");
-      recommend(chosen());
+      recommend();
     } catch (error) {
       outcome.say(error.message);
     } finally {
@@ -80,51 +102,56 @@ export function mountStart(root, { store, api }) {
     }
   }
 
-  const chosen = () => catalog.find(({ name }) => name === fields.dataset.input.value);
-
-  function recommend(dataset) {
+  function recommend() {
+    const dataset = chosen();
     if (!dataset) return;
-    const kept = { min_workers: fields.min_workers.input.value || DEFAULTS.min_workers };
-    const values = { ...DEFAULTS, ...kept, ...dataset.recommended };
-    for (const key of NUMBERS) fields[key].input.value = values[key];
+    const values = advised(dataset, presets.find(({ id }) => id === value("preset")));
+    for (const key of FILLED) fields[key].input.value = values[key];
     fields.hidden.input.value = (values.model.hidden || []).join(", ");
     fields.inner.input.value = values.inner.name;
     fields.lr.input.value = values.inner.lr;
+    fields.outer.input.value = outerChoice(values.outer);
     for (const one of Object.values(fields)) one.fault("");
     const sizes = ["dimensions", "classes", "train", "test"].map((key) => [key, integer(dataset[key])]);
     const facts = t("start.facts", Object.fromEntries(sizes));
     fields.dataset.hint([dataset.description, facts].filter(Boolean).join(" · "));
+    explain();
   }
 
-  /** The recommended values of the inner optimizer that have no field here, while it is the one recommended. */
-  function advised() {
-    const inner = chosen()?.recommended?.inner;
-    return inner?.name === fields.inner.input.value ? inner : {};
+  /** A sentence for each choice, and a warning where choices do not go together. */
+  function explain() {
+    for (const key of EXPLAINED) fields[key].hint(value(key) && t(`start.${key}.${value(key)}.more`));
+    const sentence = warningOf(value("outer"), Number(value("rounds")));
+    setText(warning, sentence && `△ ${sentence}`);
+    warning.hidden = !sentence;
   }
 
   /** The specification; null when a field holds something that is not even a number. */
   function read() {
     let good = true;
     const number = (key) => {
-      const text = fields[key].input.value.trim();
-      const value = Number(text);
-      if (text === "" || !Number.isFinite(value)) {
+      const text = value(key).trim();
+      const found = Number(text);
+      if (text === "" || !Number.isFinite(found)) {
         fields[key].fault(t("start.number"));
         good = false;
       }
-      return value;
+      return found;
     };
-    const parts = fields.hidden.input.value.split(/[\s,;]+/).filter(Boolean);
+    const parts = value("hidden").split(/[\s,;]+/).filter(Boolean);
     if (parts.some((part) => !/^\d+$/.test(part))) {
       fields.hidden.fault(t("start.widths"));
       good = false;
     }
     const spec = {
-      dataset: fields.dataset.input.value,
-      name: fields.name.input.value.trim() || fields.dataset.input.value,
+      preset: value("preset"),
+      dataset: value("dataset"),
+      name: value("name").trim() || value("dataset"),
       ...Object.fromEntries(NUMBERS.map((key) => [key, number(key)])),
       model: parts.length ? { family: "mlp", hidden: parts.map(Number) } : { family: "softmax" },
-      inner: { ...advised(), name: fields.inner.input.value, lr: number("lr") },
+      inner: { name: value("inner"), lr: number("lr") },
+      outer: OUTER[value("outer")],
+      ...Object.fromEntries(["encoding", "aggregator", "balance"].map((key) => [key, value(key)])),
     };
     return good ? spec : null;
   }
@@ -162,25 +189,35 @@ export function mountStart(root, { store, api }) {
   }
 
   function focusFault() {
-    form.querySelector("[aria-invalid]")?.focus();
+    const faulty = form.querySelector("[aria-invalid]");
+    if (faulty && advanced.contains(faulty)) advanced.open = true;
+    faulty?.focus();
   }
 }
-
-const names = (list) => options(list.map((one) => [one, one]));
 
 function makeFields() {
   const number = { inputmode: "numeric", required: true };
   const label = (key) => t(`start.${key}`);
   const named = { maxlength: 64, placeholder: label("name.empty") };
+  const one = (key, props, wide = false) => field(`start-${key.replace("_", "-")}`, label(key), { props, wide });
+  const pick = (key, values = []) => {
+    const pairs = values.map((each) => [each, t(`start.${key}.${each}`)]);
+    return field(`start-${key}`, label(key), { control: "select", options: options(pairs), wide: true });
+  };
   return {
-    dataset: field("start-dataset", label("dataset"), { control: "select", wide: true }),
-    name: field("start-name", label("name"), { props: named, wide: true }),
-    rounds: field("start-rounds", label("rounds"), { props: number }),
-    k_steps: field("start-k-steps", label("k_steps"), { props: number }),
-    batch: field("start-batch", label("batch"), { props: number }),
-    min_workers: field("start-min-workers", label("min_workers"), { props: number }),
-    inner: field("start-inner", label("inner"), { control: "select", options: names(OPTIMIZERS) }),
-    lr: field("start-lr", label("lr"), { props: { inputmode: "decimal", required: true } }),
-    hidden: field("start-hidden", label("hidden"), { hint: t("start.hidden.hint"), wide: true }),
+    dataset: pick("dataset"),
+    preset: pick("preset"),
+    name: one("name", named, true),
+    rounds: one("rounds", number),
+    k_steps: one("k_steps", number),
+    batch: one("batch", number),
+    min_workers: one("min_workers", { ...number, value: 1 }),
+    encoding: pick("encoding", ENCODINGS),
+    outer: pick("outer", Object.keys(OUTER)),
+    inner: pick("inner", INNER),
+    lr: one("lr", { inputmode: "decimal", required: true }),
+    hidden: field("start-hidden", label("hidden"), { hint: t("start.hidden.hint") }),
+    aggregator: pick("aggregator", AGGREGATORS),
+    balance: pick("balance", BALANCES),
   };
 }

@@ -104,6 +104,7 @@ function makeRow({ api }, outcome) {
   const bar = h("i");
   const rounds = h("span");
   const samples = h("small");
+  const marks = { clipped: h("small", { class: "mark warn" }), mismatches: h("small", { class: "mark bad" }) };
   const remove = h("button", { class: "button icon", type: "button", onclick: () => ask() }, "✕");
   const node = h(
     "tr",
@@ -114,7 +115,7 @@ function makeRow({ api }, outcome) {
     cell("cores", cores),
     cell("speed", speed),
     cell("share", share, h("span", { class: "share-bar", "aria-hidden": "true" }, bar)),
-    cell("done", rounds, samples),
+    cell("done", rounds, samples, ...Object.values(marks)),
     h("td", { class: "act" }, remove),
   );
 
@@ -124,14 +125,28 @@ function makeRow({ api }, outcome) {
     setText(platform, worker.platform || "");
     setText(reason, worker.reason || "");
     const same = worker.threads === worker.cores;
-    setText(cores, same ? integer(worker.cores) : `${integer(worker.threads)} of ${integer(worker.cores)}`);
+    const counts = { threads: integer(worker.threads), cores: integer(worker.cores) };
+    setText(cores, same ? counts.cores : t("workers.threads", counts));
     setText(speed, rate(worker.samples_per_s));
     setText(share, percent(worker.share, 0));
     bar.style.width = `${(worker.share || 0) * 100}%`;
     setText(rounds, integer(worker.accepted_rounds));
     setText(samples, t("workers.samples", { n: integer(worker.samples_total) }));
+    mark("clipped", worker.clipped_rounds);
+    mark("mismatches", worker.mismatches);
     setAttribute(remove, "aria-label", t("workers.remove", { name: worker.name }));
     age(heardAt);
+  }
+
+  /** A count that is shown when it is not 0, with a sentence that says what it means. */
+  function mark(key, count) {
+    const n = integer(count);
+    marks[key].hidden = !count;
+    setText(marks[key], count ? t(`workers.${key}`, { n }) : "");
+    const sentence = count ? t(`workers.${key}.more`, { n }) : null;
+    setAttribute(marks[key], "title", sentence);
+    setAttribute(marks[key], "role", "img");
+    setAttribute(marks[key], "aria-label", sentence);
   }
 
   /** What changes with time alone. */
