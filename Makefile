@@ -9,6 +9,8 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMPS := build/stamps
 BENCH := build/bench-kernels-venv
+WIRE := build/bench-wire-venv
+HIVEMIND := build/bench-wire-hivemind-venv
 PIP_INSTALL := $(PY) -m pip install --quiet --quiet --no-input --disable-pip-version-check
 KERNEL_SOURCES := $(shell find libkernel/include libkernel/src services/common/kernels/build.py -type f 2>/dev/null)
 KERNEL_OPTIONS := $(if $(COMPILER),--compiler "$(COMPILER)") $(if $(NO_ASM),--no-asm)
@@ -29,7 +31,7 @@ endif
 endif
 
 .PHONY: help setup kernels test check simulation simulate demo up down images containers browser
-.PHONY: bench-kernels emulated chaos release requirements clean uninstall
+.PHONY: bench-kernels bench-wire emulated chaos release requirements clean uninstall
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -69,6 +71,10 @@ check: $(STAMPS)/dev ## Check formatting, lint, types (Linux, Windows, macOS) an
 
 bench-kernels: $(STAMPS)/kernels $(BENCH)/installed ## Time the kernels against NumPy and torch; ARGS="--json FILE"
 	@$(BENCH)/bin/python libkernel/bench/bench.py $(ARGS)
+
+bench-wire: $(STAMPS)/kernels $(WIRE)/installed $(HIVEMIND)/installed ## Time rounds, against the link and others
+	@$(WIRE)/bin/python -m bench.wire $(if $(ARGS),$(ARGS),--json bench/results/wire.json)
+	@$(if $(ARGS),:,$(WIRE)/bin/python -m bench.learning --json bench/results/learning.json)
 
 chaos: setup $(STAMPS)/dev ## Hurt a real cluster every 5 s: make chaos FAULTS=60 SEED=7; UNITS=24 compares the bits
 	@$(PY) -m services.tests.chaos $(if $(FAULTS),--faults "$(FAULTS)") $(if $(SEED),--seed "$(SEED)") \
@@ -166,6 +172,22 @@ $(BENCH)/installed: $(VENV)/pyvenv.cfg libkernel/bench/requirements.txt
 	$(BENCH)/bin/python -c 'import cffi, numpy' || { \
 		echo "[BENCH] nothing can be timed without numpy and cffi: see what pip said above"; exit 1; }; \
 	if [ $$all = yes ]; then touch $@; fi
+
+# What rounds are compared with. Without it there are fewer rows; it is tried again next time.
+$(WIRE)/installed: $(VENV)/pyvenv.cfg bench/wire/requirements.txt requirements/base.txt
+	@$(PY) -m venv $(WIRE)
+	@$(WIRE)/bin/python -m pip install --quiet --quiet --no-input --disable-pip-version-check \
+		--require-hashes -r requirements/base.txt
+	@echo "[BENCH] bench/wire/requirements.txt"
+	@$(WIRE)/bin/python -m pip install --quiet --quiet --no-input --disable-pip-version-check \
+		-r bench/wire/requirements.txt && touch $@ || echo "[BENCH] not all of it can be had here now"
+
+$(HIVEMIND)/installed: $(VENV)/pyvenv.cfg bench/wire/requirements-hivemind.txt
+	@$(PY) -m venv $(HIVEMIND)
+	@echo "[BENCH] bench/wire/requirements-hivemind.txt"
+	@$(HIVEMIND)/bin/python -m pip install --quiet --quiet --no-input --disable-pip-version-check \
+		-r bench/wire/requirements-hivemind.txt && touch $@ || { \
+		rm -rf $(HIVEMIND)/bin; mkdir -p $(HIVEMIND); echo "[BENCH] hivemind cannot be had here now: it is left out"; }
 
 # A compiler counts only if it can build a shared library: macOS has a cc that merely asks to install one.
 $(STAMPS)/compiler: $(STAMPS)/console requirements/compiler.txt
