@@ -13,7 +13,9 @@ import platformdirs
 
 NICE_TRAINER = 15
 NICE_AGENT = 5
-NICE_EVALUATOR = 19  # rounds never wait for it
+NICE_LAST = 19
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of malloc.h
+KEPT_BYTES = 1 << 28
 MEMORY_MIB_UNKNOWN = 1024
 CGROUP = Path("/sys/fs/cgroup")
 _MEMORYSTATUSEX = struct.Struct("<II7Q")  # its own length, load in percent, total of memory, six figures more
@@ -83,6 +85,27 @@ def give_way(nice: int) -> None:
     """Lower this process's CPU weight so that the owner's programs go first (POSIX; on Windows the parent does it)."""
     if sys.platform != "win32":
         os.nice(max(0, nice - os.nice(0)))
+
+
+def give_way_to_all() -> None:
+    """This process runs only when no other wants the processor (Linux: sched(7), SCHED_IDLE; else rarely)."""
+    give_way(NICE_LAST)
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):  # a sandbox may forbid it
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+def keep_freed_memory() -> None:
+    """Large arrays that come and go each round reuse their pages (glibc's mallopt(3); elsewhere nothing).
+
+    By default each is mapped anew, and every page of it faults: as long as a kernel takes for it.
+    """
+    if sys.platform != "linux":
+        return
+    with contextlib.suppress(OSError, AttributeError):
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(M_MMAP_THRESHOLD, KEPT_BYTES)
+        mallopt(M_TRIM_THRESHOLD, KEPT_BYTES)
 
 
 def addresses() -> list[str]:

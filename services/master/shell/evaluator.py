@@ -9,14 +9,14 @@ from typing import Any
 
 from services.common.errors import MaheError
 from services.common.host.children import lines_from_parent, tell_parent
-from services.common.host.machine import NICE_EVALUATOR, give_way
+from services.common.host.machine import give_way_to_all
 from services.common.learning import Dataset, build_model, load
 from services.master.shell import checkpoints
 
 
 def main() -> None:
     """Answer each line until the master closes the pipe."""
-    give_way(NICE_EVALUATOR)
+    give_way_to_all()  # rounds never wait for it
     datasets: dict[str, Dataset] = {}
     for line in lines_from_parent():
         try:

@@ -22,7 +22,7 @@ import numpy as np
 
 from services.common.errors import DatasetError, MaheError
 from services.common.host.children import lines_from_parent, tell_parent
-from services.common.host.machine import NICE_TRAINER, give_way
+from services.common.host.machine import NICE_TRAINER, give_way, keep_freed_memory
 from services.common.kernels import absmax
 from services.common.learning import datasets
 from services.common.learning.encodings import encode
@@ -259,6 +259,7 @@ def main() -> None:
     """Measure this PC, say ready, then train until the agent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the agent ends this process
     give_way(NICE_TRAINER)
+    keep_freed_memory()
     cancellations = Cancellations()
     lines: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=read_lines, args=(lines, cancellations), name="agent-lines", daemon=True).start()

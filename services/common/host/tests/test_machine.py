@@ -3,6 +3,7 @@
 import ctypes
 import os
 import struct
+import subprocess
 import sys
 from pathlib import Path
 
@@ -92,3 +93,11 @@ def test_a_cgroup_s_limits_count(
         (tmp_path / name).write_text(text + "\n")
     assert machine.memory_mib() == (8192 if memory is None else memory)
     assert machine.threads_usable() == threads
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has SCHED_IDLE")
+def test_who_gives_way_to_all_runs_when_nobody_else_does() -> None:
+    code = "from services.common.host import machine; machine.give_way_to_all(); "
+    code += "import os; print(os.sched_getscheduler(0), os.nice(0))"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.split() == [str(os.SCHED_IDLE), "19"]
