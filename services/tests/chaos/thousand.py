@@ -33,6 +33,7 @@ SPEC: dict[str, Any] = {
     "k_steps": 5,
     "batch": 8,
     "balance": "equal",
+    "encoding": "fp32",
 }
 
 

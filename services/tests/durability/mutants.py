@@ -1,7 +1,8 @@
 """Bugs of durability put in on purpose: each must be caught, or the model of the power loss proves nothing."""
 
+import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,21 @@ def everywhere(patch: Patch, name: str, function: Callable[..., Any]) -> None:
             patch.setattr(module, name, function)
 
 
+def in_memory(data: files.Content) -> bytes:
+    """The bytes of a file."""
+    if not callable(data):
+        return data
+    buffer = io.BytesIO()
+    data(buffer)
+    return buffer.getvalue()
+
+
 def no_fsync(patch: Patch) -> None:
     """Files are not synced; folders are."""
 
-    def write(path: Path, data: bytes, *, private: bool = False, what: str = "file") -> None:
+    def write(path: Path, data: files.Content, *, private: bool = False, what: str = "file") -> None:
         temporary = path.with_name(f".{path.name}.tmp")
-        temporary.write_bytes(data)
+        temporary.write_bytes(in_memory(data))
         temporary.replace(path)
         files.sync_folder(path.parent)
 
@@ -42,9 +52,9 @@ def no_folder_fsync(patch: Patch) -> None:
 def in_place(patch: Patch) -> None:
     """Files are written over, with all syncs, but without a temporary file and a rename."""
 
-    def write(path: Path, data: bytes, *, private: bool = False, what: str = "file") -> None:
+    def write(path: Path, data: files.Content, *, private: bool = False, what: str = "file") -> None:
         with path.open("wb") as file:
-            file.write(data)
+            file.write(in_memory(data))
             file.flush()
             os.fsync(file.fileno())
         files.sync_folder(path.parent)
@@ -55,9 +65,9 @@ def in_place(patch: Patch) -> None:
 def rename_before_fsync(patch: Patch) -> None:
     """The file is synced only when it has its name already."""
 
-    def write(path: Path, data: bytes, *, private: bool = False, what: str = "file") -> None:
+    def write(path: Path, data: files.Content, *, private: bool = False, what: str = "file") -> None:
         temporary = path.with_name(f".{path.name}.tmp")
-        temporary.write_bytes(data)
+        temporary.write_bytes(in_memory(data))
         temporary.replace(path)
         files.sync_folder(path.parent)
         with path.open("rb") as file:
@@ -107,11 +117,11 @@ def not_synced(patch: Patch, suffix: str) -> None:
     """One of the two files that the trainer leaves of a task."""
     shipped = task_files._write
 
-    def write(path: Path, data: Any) -> None:
+    def write(path: Path, parts: Iterable[bytes | memoryview], before_fsync: str = "") -> None:
         if path.suffix == suffix:
-            path.write_bytes(data)
+            path.write_bytes(b"".join(parts))
         else:
-            shipped(path, data)
+            shipped(path, parts, before_fsync)
 
     patch.setattr(task_files, "_write", write)
 

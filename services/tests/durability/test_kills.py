@@ -11,7 +11,7 @@ from services.common.host import failpoints
 from services.tests.durability.lives import Lives
 from services.tests.system.cluster import Cluster
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.simulation, pytest.mark.timeout(240)]  # real processes, for too long for `make test`
 
 STARTS = ["keys.before-rename", "store.term.committed", "join-file.before-folder-fsync"]
 MASTER = [

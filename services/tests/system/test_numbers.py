@@ -30,7 +30,7 @@ def test_version_1_is_version_0_minus_the_weighted_mean_of_the_deltas(tmp_path: 
             cluster.start_worker(name, MAHE_WORKER_SCORE=score)
         cluster.until(lambda state: len(state["workers"]) == 2, "two workers")
         spec = {"model": MODEL, "inner": INNER, "rounds": 1, "k_steps": 10, "batch": 50, "seed": SEED}
-        run = cluster.run(dataset="digits", min_workers=2, **spec)
+        run = cluster.run(dataset="digits", min_workers=2, encoding="fp32", aggregator="mean", **spec)
         cluster.until(finished, "the round")
         folder = tmp_path / "master" / "runs" / run
         with sqlite3.connect(tmp_path / "master" / "master.sqlite") as store:
