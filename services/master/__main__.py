@@ -9,7 +9,6 @@ from pydantic import ValidationError
 
 from services.common.errors import MaheError, bad_setting
 from services.common.host.logs import Log
-from services.common.host.machine import keep_freed_memory
 from services.master.settings import MasterSettings
 from services.master.shell.journal import replay
 from services.master.shell.loop import Master
@@ -27,7 +26,6 @@ def main() -> int:
     signal.signal(signal.SIGINT, on_signal)
     if sys.platform == "win32":
         signal.signal(signal.SIGBREAK, on_signal)
-    keep_freed_memory()
     try:
         settings = MasterSettings()
         log = Log("master", settings.log)
