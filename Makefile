@@ -49,7 +49,7 @@ test: setup $(STAMPS)/dev ## Run the tests that need neither Chromium, container
 	@echo "[TEST] all but the tests marked browser, containers, emulated and simulation, each a verb of its own"
 	@$(PY) -m pytest -m "not browser and not containers and not emulated and not simulation" $(ARGS)
 
-simulation: setup $(STAMPS)/dev ## Run 200 simulated clusters full of faults, bugs put in on purpose, kills at named points
+simulation: setup $(STAMPS)/dev ## Run 200 simulated clusters full of faults, bugs put in on purpose, kills at points
 	@$(PY) -m pytest -m simulation -s $(ARGS)
 
 simulate: setup $(STAMPS)/dev ## Simulate one cluster: make simulate SEED=7 WORKERS=1000 HOURS=1
