@@ -5,6 +5,7 @@ of coordinates: so memory grows neither with the workers nor with the order in w
 """
 
 import tempfile
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
@@ -73,7 +74,8 @@ class _Spool:
     """Encoded deltas of one length in a temporary file."""
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - gone with this object
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `take`, or with this object
+        weakref.finalize(self, self._file.close)
         self._places: dict[int, int] = {}  # shard -> how many came before it
 
     def put(self, shard: int, encoded: Bytes) -> None:

@@ -1,5 +1,7 @@
 """Updates on their way down: the log, what it holds and when it is void; encoded steps, resumed to the last bit."""
 
+import gc
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +198,17 @@ def test_a_round_without_a_limit_keeps_its_deltas_and_clips_them_when_it_closes(
         run.delta(1, shard, np.full(run.n, value, np.float32), 0.5, clip=None)
     run.close(1, {0: 1.0, 1: 0.01})
     assert np.abs(before - 1 - run.vault.read(RUN, 1).parameters).max() < 1e-5
+
+
+def test_a_round_that_is_dropped_closes_its_file(tmp_path: Path) -> None:
+    run = Run(tmp_path, spec("fp32"))
+    run.delta(1, 0, np.ones(run.n, np.float32), 0.5, clip=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run.desk.drop_round(c.DropRound(RUN, 1))
+        gc.collect()
+    run.delta(1, 0, np.ones(run.n, np.float32), 1.0, clip=None)
+    run.close(1, {0: 1.0})
 
 
 def test_a_clipped_delta_counts_for_its_part(tmp_path: Path) -> None:
