@@ -6,7 +6,7 @@ of coordinates: so memory grows neither with the workers nor with the order in w
 
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 import numpy as np
@@ -82,6 +82,14 @@ class _Spool:
         self._places[shard] = len(self._places)
         self._file.write(encoded.data)
 
+    def one_by_one(self) -> Iterator[tuple[int, Bytes]]:
+        """Each, by shard, in memory alone; the end of the spool."""
+        size = self._file.tell() // len(self._places)
+        with self._file:
+            for shard in sorted(self._places):
+                self._file.seek(self._places[shard] * size)
+                yield shard, np.frombuffer(self._file.read(size), dtype=np.uint8)
+
     def take(self) -> dict[int, Bytes]:
         """All, by shard, mapped from the file; the end of the spool."""
         self._file.flush()
@@ -104,7 +112,7 @@ class Late:
 
     def mean(self, weight_accepted: float, clips: Mapping[int, float]) -> Floats:
         """All are added now."""
-        for shard, encoded in self._spool.take().items():
+        for shard, encoded in self._spool.one_by_one():
             self._streaming.fold(encoded, self._weights[shard], clips[shard])
         return self._streaming.mean(weight_accepted, {})
 
