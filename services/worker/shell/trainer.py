@@ -77,7 +77,7 @@ class Trainer:
         self._optimizer: tuple[str, InnerOptimizer] | None = None
         self._before: State | None = None  # of the optimizer, before the task in hand
         self._anchor: tuple[str, Floats] | None = None  # with its digest
-        self._left_over: tuple[bytes, Floats | None] = (b"", None)  # by the last delta, with its seal
+        self._left_over: tuple[str, bytes, Floats | None] = ("", b"", None)  # run, seal, residual of the last delta
 
     def train(self, task: Task, files: TaskFiles) -> dict[str, Any]:
         """The line to answer with. When it is `done`, the delta is durable; else the attempt leaves no trace."""
@@ -105,7 +105,7 @@ class Trainer:
         result = self._run(task, self._reach(task, files))
         residual = self._owed(task, files)
         encoded = encode(task.encoding, result.delta, residual)
-        self._left_over = (files.write_results(task, encoded, residual), residual)
+        self._left_over = (task.ref.run, files.write_results(task, encoded, residual), residual)
         if self._is_finite(result):
             self._before = None
         else:
@@ -124,8 +124,8 @@ class Trainer:
 
     def _owed(self, task: Task, files: TaskFiles) -> Floats | None:
         """The residual that counts: mostly what the last delta left over, which is still in memory."""
-        seal, residual = self._left_over
-        if residual is not None and seal and seal == files.owes():
+        run, seal, residual = self._left_over
+        if residual is not None and (run, seal) == (task.ref.run, files.owes()):
             return residual.copy()
         return files.read_residual(task)
 

@@ -258,3 +258,14 @@ def test_a_write_that_failed_leaves_what_is_owed_as_it_was(tmp_path: Path) -> No
     kept = here.delta.read_bytes()
     assert Here(tmp_path, here.job).train(encoding="int4")["t"] == "done"
     assert here.delta.read_bytes() == kept, "what another trainer reads from the file"
+
+
+def test_what_one_run_left_over_is_not_owed_in_the_next(tmp_path: Path) -> None:
+    here = Here(tmp_path, Job())
+    assert here.train(encoding="int4")["t"] == "done"
+    here.slot.forget("lease-0", counted=True)
+    ref = here.job.task().ref.model_copy(update={"run": "run-2"})
+    assert here.train(encoding="int4", ref=ref)["t"] == "done"
+    kept = here.slot.delta_path(ref.lease).read_bytes()
+    assert Here(tmp_path, here.job).train(encoding="int4", ref=ref)["t"] == "done"
+    assert here.slot.delta_path(ref.lease).read_bytes() == kept, "what a trainer makes that knows of no other run"
