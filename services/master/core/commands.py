@@ -58,7 +58,6 @@ class Stage:
 
     worker: str
     begin: DeltaBegin
-    n_parameters: int
 
 
 @dataclass(frozen=True)

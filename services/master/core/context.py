@@ -90,6 +90,12 @@ class Context:
         worker.not_before_ms = self.now_ms + wait_ms
         worker.reason = f"{reason}; gets new work in {wait_ms // 1000} s"
 
+    def quarantine(self, worker: Worker, reason: str) -> None:
+        """This worker gets no more work until someone has looked at its PC; what to do follows the reason."""
+        worker.quarantined = True
+        worker.reason = f"in quarantine: {reason} check that PC, then start its worker again, or remove it"
+        self.warn(f"{worker.name} gets no more work: {worker.reason}")
+
     def ready(self) -> list[Worker]:
         """Workers that may get a new shard, by id."""
         run = self.state.run

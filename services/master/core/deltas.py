@@ -37,7 +37,7 @@ def on_delta_begin(ctx: Context, event: WorkerSaid) -> None:
     units.claim(ctx, run, round_, lease, worker.id)
     lease.state, lease.reason = LeaseState.UPLOADING, ""
     lease.loss, lease.delta_bytes = begin.loss, begin.bytes
-    ctx.out.append(Stage(worker.id, begin, run.n_parameters))
+    ctx.out.append(Stage(worker.id, begin))
 
 
 def on_delta_staged(ctx: Context, event: DeltaStaged) -> None:

@@ -137,12 +137,7 @@ def _bad_again(ctx: Context, worker: Worker) -> None:
     """The others could do their part of this round: after three such rounds the fault lies with this PC."""
     worker.bad_rounds += 1
     if worker.bad_rounds >= ctx.limits.bad_rounds_max and not worker.quarantined:
-        worker.quarantined = True
-        worker.reason = (
-            f"in quarantine: {worker.bad_rounds} rounds in a row with a bad delta while others were good; "
-            "check that PC, then start its worker again, or remove it"
-        )
-        ctx.warn(f"{worker.name} gets no more work: {worker.reason}")
+        ctx.quarantine(worker, f"{worker.bad_rounds} rounds in a row with a bad delta while others were good;")
         ctx.report_worker(worker, "")
 
 

@@ -162,12 +162,8 @@ def _mismatch(ctx: Context, worker: Worker, message: Mismatch) -> None:
     worker.mismatches_total += 1
     worker.mismatch_version = message.ref.base_version
     if worker.mismatches >= ctx.limits.mismatches_max and not worker.quarantined:
-        worker.quarantined = True
-        worker.reason = (
-            f"in quarantine: {worker.mismatches} updates in a row gave it other numbers than the master has; its "
-            "memory or disk may be failing: check that PC, then start its worker again, or remove it"
-        )
-        ctx.warn(f"{worker.name} gets no more work: {worker.reason}")
+        numbers = f"{worker.mismatches} updates in a row gave it other numbers than the master has"
+        ctx.quarantine(worker, f"{numbers}; its memory or disk may be failing:")
     ctx.report_worker(worker, f"{worker.name} downloads version {message.ref.base_version} whole: {message.reason}")
 
 
