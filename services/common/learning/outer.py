@@ -2,7 +2,7 @@
 
 The mean delta is a gradient (Reddi et al., "Adaptive Federated Optimization", ICLR 2021, algorithm 1, with the sign
 turned: delta = anchor - local points uphill), so theta goes *against* it. An optimizer makes the *update*
-(what is taken from version v to get v+1) out of the mean delta; `step` takes it away. The two are apart because
+(what is taken from version v to get v+1) out of the mean delta; `apply_update` takes it away. The two are apart because
 replicas receive the update, possibly encoded, and must take away the very same numbers.
 Their state is float32 arrays between two rounds, so that a run resumed from a checkpoint goes on bit for bit.
 """
@@ -35,9 +35,6 @@ class OuterOptimizer(Protocol):
     def update(self, mean_delta: Floats) -> Floats:
         """The update float32[n], a new array; moves the state forward by one round."""
 
-    def step(self, params: Floats, mean_delta: Floats) -> None:
-        """params <- params - update(mean_delta), in place."""
-
     def state(self) -> State:
         """A copy of the state as arrays by name; empty when there is none."""
 
@@ -54,12 +51,12 @@ def build_outer(spec: Specification, n: int, threads: Threads | None = None) -> 
     lr = real(f"{name} lr", spec.get("lr", OUTER_LR_DEFAULT[name]), OUTER_LR_MIN, OUTER_LR_MAX)
     if name == "fedavg":
         check_fields(name, spec, ("name", "lr"))
-        return FedAvg(lr, threads)
+        return FedAvg(lr)
     if name == "fedadam":
         check_fields(name, spec, ("name", "lr", "beta1", "beta2", "tau"))
         beta1 = real("fedadam beta1", spec.get("beta1", 0.9), 0.0, OUTER_DECAY_MAX)
         beta2 = real("fedadam beta2", spec.get("beta2", 0.99), 0.0, OUTER_DECAY_MAX)
-        return FedAdam(lr, beta1, beta2, real("fedadam tau", spec.get("tau", 1e-3), TAU_MIN, TAU_MAX), n, threads)
+        return FedAdam(lr, beta1, beta2, real("fedadam tau", spec.get("tau", 1e-3), TAU_MIN, TAU_MAX), n)
     check_fields(name, spec, ("name", "lr", "mu"))
     mu = real(f"{name} mu", spec.get("mu", MU_DEFAULT), 0.0, OUTER_DECAY_MAX)
     return OuterMomentum(nesterov if name == "nesterov" else momentum, lr, mu, n, threads)
@@ -94,17 +91,12 @@ class FedAvg:
     With lr = 1, theta - sum w_i (theta - theta_i) = sum w_i theta_i: the weighted mean of the workers' parameters.
     """
 
-    def __init__(self, lr: float, threads: Threads | None = None) -> None:
+    def __init__(self, lr: float) -> None:
         self._lr = np.float32(lr)
-        self._threads = threads
 
     def update(self, mean_delta: Floats) -> Floats:
         """lr * mean_delta, a new float32[n]."""
         return mean_delta * self._lr
-
-    def step(self, params: Floats, mean_delta: Floats) -> None:
-        """params <- params - lr * mean_delta, in place."""
-        apply_update(params, self.update(mean_delta), self._threads)
 
     def state(self) -> State:
         """Empty."""
@@ -134,10 +126,6 @@ class OuterMomentum:
         self._kernel(update, self._momentum, mean_delta, self._lr, self._mu, threads=self._threads)
         return update
 
-    def step(self, params: Floats, mean_delta: Floats) -> None:
-        """params <- params - update, in place."""
-        apply_update(params, self.update(mean_delta), self._threads)
-
     def state(self) -> State:
         """`momentum` float32[n]."""
         return {"momentum": self._momentum.copy()}
@@ -155,10 +143,8 @@ class FedAdam:
     |g| is at most the bound of the fold, 2^40, so v stays finite.
     """
 
-    def __init__(
-        self, lr: float, beta1: float, beta2: float, tau: float, n: int, threads: Threads | None = None
-    ) -> None:
-        self._lr, self._beta1, self._beta2, self._tau, self._threads = lr, beta1, beta2, tau, threads
+    def __init__(self, lr: float, beta1: float, beta2: float, tau: float, n: int) -> None:
+        self._lr, self._beta1, self._beta2, self._tau = lr, beta1, beta2, tau
         self._first = np.zeros(n, dtype=np.float32)
         self._second = np.full(n, tau * tau, dtype=np.float32)
 
@@ -173,10 +159,6 @@ class FedAdam:
             self._first[part], self._second[part] = m, v
             update[part] = self._lr * m / (np.sqrt(v) + self._tau)
         return update
-
-    def step(self, params: Floats, mean_delta: Floats) -> None:
-        """params <- params - update, in place."""
-        apply_update(params, self.update(mean_delta), self._threads)
 
     def state(self) -> State:
         """The moments `first` and `second`, float32[n]."""

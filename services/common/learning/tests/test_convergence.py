@@ -7,6 +7,7 @@ import pytest
 from services.common.learning import (
     Accumulator,
     LocalTask,
+    apply_update,
     build_inner,
     build_model,
     build_outer,
@@ -35,7 +36,7 @@ def accuracy_by_round(entry: dict[str, Any], seed: int, rounds: int) -> list[flo
             inner = build_inner(settings["inner"], model.n_parameters)
             result = run_local_steps(model, inner, params, dataset, task, lambda _step, _loss: False)
             accumulator.fold(result.delta, 1 / WORKERS, 1.0)
-        outer.step(params, accumulator.mean(accumulator.folded_weight))
+        apply_update(params, outer.update(accumulator.mean(accumulator.folded_weight)))
         curve.append(model.evaluate(params, dataset.x_test, dataset.y_test)[1])
     return curve
 

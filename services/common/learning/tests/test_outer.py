@@ -53,7 +53,7 @@ def test_fedavg_with_lr_1_goes_to_the_weighted_mean_of_the_locals() -> None:
     weights = np.array([0.5, 0.3, 0.2])
     mean_delta = sum(w * (anchor - local).astype(np.float64) for w, local in zip(weights, locals_, strict=True))
     params = anchor.copy()
-    build_outer({"name": "fedavg"}, 1000).step(params, mean_delta.astype(np.float32))
+    apply_update(params, build_outer({"name": "fedavg"}, 1000).update(mean_delta.astype(np.float32)))
     np.testing.assert_allclose(params, np.average(locals_, axis=0, weights=weights), atol=1e-6)
 
 
@@ -95,10 +95,10 @@ def test_one_round_of_the_momenta_has_the_bits_of_their_float32_formula(name: st
 @EACH
 def test_a_replica_that_takes_the_update_away_has_the_same_bits(spec: Mapping[str, Any]) -> None:
     params, _ = drawn(N)
-    replica, by_step, by_update = params.copy(), build_outer(spec, N), build_outer(spec, N)
+    replica, other, by_update = params.copy(), build_outer(spec, N), build_outer(spec, N)
     for delta in deltas():
         before = params.astype(np.float64)
-        by_step.step(params, delta)
+        apply_update(params, other.update(delta))
         update = by_update.update(delta)
         apply_update(replica, update)
         assert np.array_equal(params, replica)
@@ -111,8 +111,8 @@ def test_a_large_step_on_three_threads_gives_equal_bits(spec: Mapping[str, Any])
     (params, delta), threads = drawn(n), Threads(3)
     replica, alone, together = params.copy(), build_outer(spec, n), build_outer(spec, n, threads)
     for _ in range(2):
-        together.step(params, delta)
-        alone.step(replica, delta)
+        apply_update(params, together.update(delta), threads)
+        apply_update(replica, alone.update(delta))
     threads.close()
     assert np.array_equal(params.view(np.uint32), replica.view(np.uint32))
 
