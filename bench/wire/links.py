@@ -4,7 +4,6 @@ Not for faults: those are in services/tests/chaos.
 """
 
 import contextlib
-import ctypes
 import os
 import shutil
 import socket
@@ -16,12 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from services.tests.chaos.network import do, enter
+
 ROOT = Path(__file__).parents[2]
 SWITCH, SOURCE = ROOT / "build" / "bench-wire-switch", Path(__file__).parent / "switch.c"
 NAMESPACES = Path("/run/netns")
 PREFIX = "mahe-wire"
 DEVICE = "tap0"
-CLONE_NEWNET = 0x40000000
 ECHOES = 21
 FRAME_PAYLOAD, FRAME_BYTES = 1448, 1538  # of a full TCP segment with time stamps; on the wire, gap and preamble too
 
@@ -81,11 +81,11 @@ class Links:
     def inside(self, number: int) -> Iterator[None]:
         """What this thread starts in the block, threads and processes, lives in that space."""
         with Path("/proc/thread-self/ns/net").open() as home, (NAMESPACES / self._spaces[number]).open() as space:
-            _enter(space.fileno())
+            enter(space.fileno())
             try:
                 yield
             finally:
-                _enter(home.fileno())
+                enter(home.fileno())
 
     def bytes_of(self, number: int) -> tuple[int, int]:
         """(sent, received) by that space through the switch since it was made, whole Ethernet frames."""
@@ -115,7 +115,7 @@ class Links:
         build()
         sweep()
         for space in self._spaces:
-            _do("ip", "netns", "add", space)
+            do("ip", "netns", "add", space)
         rate = self.rate
         figures = [str(rate.mbit), str(round(rate.delay_ms * 1000)), str(rate.queue_kib)]
         self._switch = subprocess.Popen([SWITCH, *figures, *self._spaces], stdout=subprocess.PIPE, text=True)
@@ -123,9 +123,9 @@ class Links:
         said = self._switch.stdout.readline()
         assert said.startswith("ready"), f"the switch did not start: {said}"
         for number, space in enumerate(self._spaces):
-            _do("ip", "-n", space, "address", "add", f"{self.address(number)}/24", "dev", DEVICE)
-            _do("ip", "-n", space, "link", "set", DEVICE, "up")
-            _do("ip", "-n", space, "link", "set", "lo", "up")
+            do("ip", "-n", space, "address", "add", f"{self.address(number)}/24", "dev", DEVICE)
+            do("ip", "-n", space, "link", "set", DEVICE, "up")
+            do("ip", "-n", space, "link", "set", "lo", "up")
 
     def _undo(self) -> None:
         if self._switch is not None:
@@ -147,18 +147,8 @@ def build() -> None:
     if SWITCH.exists() and SWITCH.stat().st_mtime > SOURCE.stat().st_mtime:
         return
     SWITCH.parent.mkdir(exist_ok=True)
-    _do(_compiler(), "-O2", "-o", str(SWITCH), str(SOURCE))
+    do(_compiler(), "-O2", "-o", str(SWITCH), str(SOURCE))
 
 
 def _compiler() -> str:
     return next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), "")
-
-
-def _enter(descriptor: int) -> None:
-    if ctypes.CDLL(None, use_errno=True).setns(descriptor, CLONE_NEWNET) != 0:
-        raise OSError(ctypes.get_errno(), "setns")
-
-
-def _do(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{' '.join(command)}: {done.stderr.strip()}"

@@ -48,34 +48,34 @@ class Network:
             raise
 
     def _make(self) -> None:
-        _do("ip", "link", "add", self._bridge, "type", "bridge")
-        _do("ip", "address", "add", f"{self.address}/24", "dev", self._bridge)
-        _do("ip", "link", "set", self._bridge, "up")
+        do("ip", "link", "add", self._bridge, "type", "bridge")
+        do("ip", "address", "add", f"{self.address}/24", "dev", self._bridge)
+        do("ip", "link", "set", self._bridge, "up")
         for number in range(1, self._workers + 1):
             space, outer, inner = self._space(number), f"{self._bridge}w{number}", "eth0"
-            _do("ip", "netns", "add", space)
-            _do("ip", "link", "add", outer, "type", "veth", "peer", "name", inner, "netns", space)
-            _do("ip", "link", "set", outer, "master", self._bridge, "up")
-            _do("ip", "-n", space, "address", "add", f"{self._of(number)}/24", "dev", inner)
-            _do("ip", "-n", space, "link", "set", inner, "up")
-            _do("ip", "-n", space, "link", "set", "lo", "up")
+            do("ip", "netns", "add", space)
+            do("ip", "link", "add", outer, "type", "veth", "peer", "name", inner, "netns", space)
+            do("ip", "link", "set", outer, "master", self._bridge, "up")
+            do("ip", "-n", space, "address", "add", f"{self._of(number)}/24", "dev", inner)
+            do("ip", "-n", space, "link", "set", inner, "up")
+            do("ip", "-n", space, "link", "set", "lo", "up")
 
     @contextlib.contextmanager
     def inside(self, number: int) -> Iterator[None]:
         """What this thread starts in the block lives in worker n's namespace; the other threads stay where they are."""
         with Path("/proc/thread-self/ns/net").open() as home, (NAMESPACES / self._space(number)).open() as space:
-            _enter(space.fileno())
+            enter(space.fileno())
             try:
                 yield
             finally:
-                _enter(home.fileno())
+                enter(home.fileno())
 
     def cut(self, number: int, way: str) -> None:
         """Drop worker n's packets: `both`, or one way, `to-master` or `from-master`."""
         self.heal(number)
         self._cuts[number] = way
         for chain in WAYS[way]:
-            _do("iptables", "-w", "-I", *self._rule(chain, number))
+            do("iptables", "-w", "-I", *self._rule(chain, number))
 
     def heal(self, number: int) -> None:
         """Let them through again; harmless when nothing was cut."""
@@ -119,12 +119,14 @@ def _marked(pid: int) -> list[str]:
     return ["-m", "comment", "--comment", f"{PREFIX}-{pid}"]
 
 
-def _enter(descriptor: int) -> None:
+def enter(descriptor: int) -> None:
+    """This thread goes into the network namespace of an open descriptor."""
     if ctypes.CDLL(None, use_errno=True).setns(descriptor, CLONE_NEWNET) != 0:
         raise OSError(ctypes.get_errno(), "setns")
 
 
-def _do(*command: str) -> None:
+def do(*command: str) -> None:
+    """Run it; an assertion with its own words when it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(command)}: {done.stderr.strip()}"
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from pydantic import SecretStr
 
+from services.common.host import failpoints
 from services.common.host.logs import Log
 from services.common.learning.datasets import describe
 from services.common.learning.models import build_model
@@ -19,7 +20,7 @@ from services.common.learning.parameters import Floats, digest
 from services.common.protocol.messages import Task, TaskRef
 from services.worker.settings import WorkerSettings
 from services.worker.shell.agent import Agent
-from services.worker.shell.slot import take_slot
+from services.worker.shell.slot import Slot, take_slot
 from services.worker.shell.startup import build
 from services.worker.tests.scripted_master import ScriptedMaster, scripted_master
 
@@ -172,3 +173,18 @@ class Job:
 def job() -> Job:
     """A run that has not begun."""
     return Job()
+
+
+@pytest.fixture
+def warnings() -> list[str]:
+    """What the slot of the test warned of."""
+    return []
+
+
+@pytest.fixture
+def slot(tmp_path: Path, warnings: list[str]) -> Iterator[Slot]:
+    """A slot of its own."""
+    one = take_slot(tmp_path, warnings.append)
+    yield one
+    failpoints.arm("")
+    one.release()

@@ -1,6 +1,5 @@
 """The files of a slot's replica and residual: what a crash, another program or another run may leave of them."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,21 +16,6 @@ from services.worker.tests.driver import delta, ref
 
 OLD, NEW = (b"".join(pack_residual("run-1", np.full(5, value, np.float32))) for value in (1, 2))
 FIRST, SECOND = ref(1), ref(2)
-
-
-@pytest.fixture
-def warnings() -> list[str]:
-    """What the slot of the test warned of."""
-    return []
-
-
-@pytest.fixture
-def slot(tmp_path: Path, warnings: list[str]) -> Iterator[Slot]:
-    """A slot of its own."""
-    one = take_slot(tmp_path, warnings.append)
-    yield one
-    failpoints.arm("")
-    one.release()
 
 
 def hold(slot: Slot, lease: str, left_over: bytes | None = NEW) -> None:

@@ -5,7 +5,6 @@ import errno
 import json
 import math
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,20 +24,6 @@ from services.worker.tests.driver import delta, ref
 def join_to(server: bytes, secret: int = 1) -> JoinString:
     """A join string of a master."""
     return JoinString(("tcp://a:1",), z85.decode(server), bytes([secret]) * 32)
-
-
-@pytest.fixture
-def warnings() -> list[str]:
-    """What the slot of the test warned of."""
-    return []
-
-
-@pytest.fixture
-def slot(tmp_path: Path, warnings: list[str]) -> Iterator[Slot]:
-    """A slot of its own."""
-    one = take_slot(tmp_path, warnings.append)
-    yield one
-    one.release()
 
 
 @pytest.fixture(scope="module")
