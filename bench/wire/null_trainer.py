@@ -11,7 +11,7 @@ import numpy as np
 from bench.wire import times
 from services.common.learning.datasets import Dataset
 from services.common.learning.inner import InnerOptimizer
-from services.common.learning.local_steps import LocalResult, LocalTask, OnStep
+from services.common.learning.local_steps import LocalResult, LocalTask, OnBase, OnStep
 from services.common.learning.models import Model
 from services.common.learning.parameters import Floats
 from services.worker.shell import trainer
@@ -22,17 +22,25 @@ _deltas: dict[tuple[int, int], Floats] = {}
 
 
 def no_local_steps(
-    model: Model, optimizer: InnerOptimizer, anchor: Floats, dataset: Dataset, task: LocalTask, on_step: OnStep
+    model: Model,
+    optimizer: InnerOptimizer,
+    anchor: Floats,
+    dataset: Dataset,
+    task: LocalTask,
+    on_step: OnStep,
+    on_base: OnBase | None = None,
 ) -> LocalResult:
     """In place of `run_local_steps`: the same delta for the same shard, each round."""
     del model, optimizer, dataset
+    if on_base is not None:
+        on_base(True)
     key = (task.shard, len(anchor))
     if key not in _deltas:
         noise = np.random.default_rng(task.shard).standard_normal(len(anchor), dtype=np.float32)
         _deltas.clear()
         _deltas[key] = noise * np.float32(SIZE)
     on_step(task.k_steps, 1.0)
-    return LocalResult(_deltas[key], 1.0, task.batch * task.k_steps, task.k_steps, 0)
+    return LocalResult(_deltas[key], 1.0, task.batch * task.k_steps, task.k_steps, 0, anchor)
 
 
 def main() -> None:

@@ -38,7 +38,7 @@ class Disk:
 
     spec: RunSpec | None = None
     meta: dict[str, Any] = field(default_factory=dict)
-    table: dict[str, Any] | None = None
+    tables: dict[int, dict[str, Any]] = field(default_factory=dict)  # by round
     phase: str = "WAITING"
     reason: str = ""
 
@@ -53,6 +53,7 @@ class Story:
         self.by_hand = False
         self.now = 0
         self.leases: dict[str, TaskRef] = {}
+        self.queued: dict[str, TaskRef] = {}  # of the round after that
         self.owed: list[tuple[e.Event, c.Command]] = []  # what the shell has yet to answer
 
     def play(self, text: str) -> str:
@@ -131,7 +132,8 @@ class Story:
                 "row": None,
             }
         elif isinstance(command, c.SaveAssignment):
-            self.disk.table = command.table
+            before = {number: one for number, one in self.disk.tables.items() if number == command.round - 1}
+            self.disk.tables = before | {command.round: command.table}
         elif isinstance(command, c.WriteCheckpoint):
             self.disk.meta = command.meta
         elif isinstance(command, c.SaveRun):
@@ -144,9 +146,8 @@ class Story:
         assert self.disk.spec is not None
         names = {worker: worker.removeprefix("w-") for worker in {**self.leases, "w-ada": None, "w-bob": None}}
         phase = RunPhase(self.disk.phase)
-        saved = Saved(
-            RUN, self.disk.spec, phase, self.disk.reason, N_PARAMETERS, self.disk.meta, self.disk.table, names
-        )
+        tables = [one for number, one in self.disk.tables.items() if number > self.disk.meta["version"]]
+        saved = Saved(RUN, self.disk.spec, phase, self.disk.reason, N_PARAMETERS, self.disk.meta, tables, names)
         self.coordinator.restore(saved, now)
         assert not violations(self.coordinator.state)
         run = self.coordinator.state.run
@@ -183,6 +184,7 @@ class Story:
             score=float(facts.get("speed", "1000")),
             holding=holding,
             working=self._ref(plain[0]) if "works" in plain else None,
+            queued=self.queued.get(f"w-{plain[0]}") if "works" in plain else None,
         )
         return [e.WorkerJoined(f"w-{plain[0]}", plain[0], hello)]
 
@@ -223,7 +225,8 @@ class Story:
             steps=10,
             correct=50,
             loss=float(facts.get("loss", "1.5")),
-            compute_ms=0,
+            compute_ms=int(facts.get("compute", "0")),
+            sync_ms=int(facts["sync"]) if "sync" in facts else None,
         )
         return [e.WorkerSaid(f"w-{plain[0]}", begin)]
 
@@ -282,13 +285,13 @@ class Story:
 
     def _remember_leases(self) -> None:
         run = self.coordinator.state.run
-        for round_ in run.rounds if run else []:
-            for lease in sorted(round_.leases, key=lambda one: one.is_out):  # what is out counts before what is done
-                if not lease.worker:
-                    continue
-                self.leases[lease.worker] = TaskRef(
-                    run=RUN, round=round_.number, base_version=round_.base_version, shard=lease.shard, lease=lease.id
-                )
+        given = [(lease, round_) for round_ in (run.rounds if run else []) for lease in round_.leases if lease.worker]
+        self.queued.clear()
+        for lease, round_ in sorted(given, key=lambda one: (one[0].is_out, -one[1].number)):  # out before done
+            if lease.worker in self.leases and self.leases[lease.worker].round > round_.number and lease.is_out:
+                self.queued[lease.worker] = self.leases[lease.worker]
+            assert run is not None
+            self.leases[lease.worker] = run.ref(round_, lease)
 
 
 def _tell(command: c.Command) -> list[str]:

@@ -19,6 +19,8 @@ from services.common.learning.shards import Range, batches, indices
 
 OnStep = Callable[[int, float], bool]
 """(steps done, that batch's mean loss) -> True to cancel."""
+OnBase = Callable[[bool], Floats | None]
+"""(all steps are done) -> the base if it came meanwhile, else None; when all are done it must come."""
 
 
 class Cancelled(Exception):
@@ -61,16 +63,27 @@ class LocalResult:
     steps: int
     n_correct: int
     """Of `samples`, before each step."""
+    local: Floats
+    """float32[n], owned by the receiver: the parameters after the last step."""
 
 
 def run_local_steps(
-    model: Model, optimizer: InnerOptimizer, anchor: Floats, dataset: Dataset, task: LocalTask, on_step: OnStep
+    model: Model,
+    optimizer: InnerOptimizer,
+    anchor: Floats,
+    dataset: Dataset,
+    task: LocalTask,
+    on_step: OnStep,
+    on_base: OnBase | None = None,
 ) -> LocalResult:
     """Takes `task.k_steps` steps over the shard's batches, again from the first when they run out.
 
     `anchor` (float32[n]) is only read; `optimizer` keeps its state. Raises `Cancelled` when `on_step` returns True.
     With `optimizer.prox` = mu > 0 the loss stepped on is F(local) + mu / 2 * |local - anchor|^2 (FedProx: Li et al.,
     MLSys 2020, eq. 2).
+    `on_base` is for steps that begin before their base is made: from `anchor`, where the round before ended. The base
+    takes the anchor's place when it comes, and local moves along: local <- base + (local - anchor), as in delayed
+    synchronisation (Streaming DiLoCo: Douillard et al. 2025, arXiv:2501.18512, section 2.2, with alpha = 0).
     A run that diverges gives a loss and a delta that are not finite, without a warning: the receiver refuses those.
     """
     assert 0 <= task.begin <= task.end <= 1, f"positions {task.begin} to {task.end}; 0 <= begin <= end <= 1 is needed"
@@ -82,6 +95,8 @@ def run_local_steps(
     apart = np.empty_like(local) if optimizer.prox else None
     loss_sum, samples, n_correct = 0.0, 0, 0
     for step, rows in enumerate(islice(cycle(shard_batches), task.k_steps), start=1):
+        if on_base is not None and (base := on_base(False)) is not None:
+            anchor, on_base = _rebase(local, anchor, base), None
         loss, batch_correct = model.loss_and_gradient(local, dataset.x_train[rows], dataset.y_train[rows], gradient)
         if apart is not None:
             _add_prox(gradient, optimizer.prox, local, anchor, apart)
@@ -91,11 +106,23 @@ def run_local_steps(
         n_correct += batch_correct
         if on_step(step, loss):
             raise Cancelled(f"cancelled after {step} of {task.k_steps} steps")
+    if on_base is not None:
+        base = on_base(True)
+        assert base is not None, "without its base there is no delta"
+        anchor = _rebase(local, anchor, base)
     with np.errstate(over="ignore", invalid="ignore"):
-        delta = np.subtract(anchor, local, out=local)
+        delta = np.subtract(anchor, local, out=gradient)
         if task.delta_scale != 1.0:
             delta *= np.float32(task.delta_scale)
-    return LocalResult(delta, loss_sum / samples, samples, task.k_steps, n_correct)
+    return LocalResult(delta, loss_sum / samples, samples, task.k_steps, n_correct, local)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _rebase(local: Floats, anchor: Floats, base: Floats) -> Floats:
+    """local <- base + (local - anchor), in place; returns the base, the anchor from now on."""
+    np.subtract(local, anchor, out=local)
+    np.add(local, base, out=local)
+    return base
 
 
 @np.errstate(over="ignore", invalid="ignore")

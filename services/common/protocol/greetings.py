@@ -70,6 +70,7 @@ class Hello(Message):
     score: Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
     holding: list[Held] = Field(default=[], max_length=8)
     working: TaskRef | None = None
+    queued: TaskRef | None = None  # comes after that
 
 
 class Welcome(Message):

@@ -56,7 +56,7 @@ __all__ = [  # of other files of this floor; the cores see no other
 ]
 
 
-Agent = Literal["idle", "pulling", "training", "uploading", "holding", "paused"]
+Agent = Literal["idle", "pulling", "training", "waiting", "uploading", "holding", "paused"]
 
 
 class Heartbeat(Message):
@@ -78,6 +78,7 @@ class Task(Message):
     term: Count
     ref: TaskRef
     anchor_digest: Digest
+    start_version: Count | None = None  # of which `anchor_digest` is; None: `base_version`. See `is_ahead`
     n_parameters: Annotated[int, Field(ge=1, le=PARAMETERS_MAX)]
     data: dict[str, Any]
     data_seed: Count
@@ -92,6 +93,15 @@ class Task(Message):
     rounds: Annotated[int, Field(ge=1, le=1_000_000)]  # of the whole run, for the learning rate's schedule
     eager: bool = False  # there is a place for each delta of the round: the first window goes with DELTA_BEGIN
     fresh: bool = False  # the inner optimizer begins anew and there is no residual: nothing is carried over
+
+    @property
+    def is_ahead(self) -> bool:
+        """Overlapped: begin where the round before ended, or at `start_version`; ROUND_CLOSED tells the base later."""
+        return self.start_version is not None and self.start_version < self.ref.base_version
+
+    def based(self, digest: str) -> "Task":
+        """The same task, now that its base is known by this digest."""
+        return self.model_copy(update={"start_version": None, "anchor_digest": digest})
 
 
 class TaskAck(Message):
@@ -161,7 +171,8 @@ class DeltaBegin(Message):
     steps: Count
     correct: Count
     loss: Finite | None
-    compute_ms: Ms
+    compute_ms: Ms  # of the local steps alone
+    sync_ms: Ms | None = None  # from the end of the steps before to having the version that they went into
 
 
 class Credit(Message):

@@ -54,7 +54,11 @@ class RunSpec(Spec):
     trim: Annotated[int, Field(ge=1, le=100)] = Field(
         default=1, description="Values left out at each end, for aggregator=trimmed"
     )
-    rounds_in_flight: Literal[1] = Field(default=1, description="1: blocking rounds")
+    rounds_in_flight: Literal["auto", 1, 2] = Field(
+        default="auto",
+        description="1: each round waits for the one before; 2: workers train on while deltas and updates travel; "
+        "auto: 2 where that takes over 5 % of the local steps' time",
+    )
     seed: Annotated[int, Field(ge=0, lt=2**31)] = Field(default=7, description="Seed of weights and data order")
 
     @property
@@ -63,7 +67,9 @@ class RunSpec(Spec):
         return self.aggregator in ("trimmed", "median")
 
     @model_validator(mode="after")
-    def _unweighted_means_equal(self) -> Self:
+    def _fits_together(self) -> Self:
         if self.keeps_deltas and self.balance != "equal":
             raise ValueError(f"balance is {self.balance}; aggregator={self.aggregator} weighs all alike: use equal")
+        if self.rounds_in_flight == 2 and self.balance == "units":
+            raise ValueError("rounds_in_flight is 2; balance=units carries nothing from round to round: use 1 or auto")
         return self

@@ -51,7 +51,7 @@ class Context:
         self.report_run(run, f"{run.name} is {phase.value}: {reason}" if log else "")
 
     def send_task(self, run: Run, round_: Round, lease: Lease) -> None:
-        """The lease goes out to its worker, from now on time counts."""
+        """The lease goes out to its worker, from now on time counts. Its base may not be made yet."""
         lease.moved_ms = self.now_ms
         worker = self.state.workers.get(lease.worker)
         if worker is not None:
@@ -60,6 +60,7 @@ class Context:
             term=self.state.term,
             ref=run.ref(round_, lease),
             anchor_digest=run.digest,
+            start_version=run.version if run.version < round_.base_version else None,
             n_parameters=run.n_parameters,
             data=run.data,
             data_seed=run.spec.seed,
@@ -96,9 +97,9 @@ class Context:
         worker.reason = f"in quarantine: {reason} check that PC, then start its worker again, or remove it"
         self.warn(f"{worker.name} gets no more work: {worker.reason}")
 
-    def ready(self) -> list[Worker]:
-        """Workers that may get a new shard, by id."""
-        run = self.state.run
+    def ready(self, *, ahead: bool = False) -> list[Worker]:
+        """Workers that may get a new shard, by id. `ahead`: also those that still do one of the round before."""
+        run = self.state.run if not ahead else None
         busy = [lease.worker for round_ in (run.rounds if run else []) for lease in round_.leases if lease.is_out]
         return [
             worker

@@ -37,6 +37,8 @@ def on_delta_begin(ctx: Context, event: WorkerSaid) -> None:
     units.claim(ctx, run, round_, lease, worker.id)
     lease.state, lease.reason = LeaseState.UPLOADING, ""
     lease.loss, lease.delta_bytes = begin.loss, begin.bytes
+    lease.step_ms = begin.compute_ms / begin.steps if begin.steps else None
+    lease.sync_ms = begin.sync_ms
     ctx.out.append(Stage(worker.id, begin))
 
 

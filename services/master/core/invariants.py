@@ -14,8 +14,8 @@ def violations(state: State) -> list[str]:
     numbers = [round_.number for round_ in run.rounds]
     if numbers != list(range(run.version + 1, run.version + 1 + len(numbers))):
         wrong.append(f"rounds in flight are {numbers}, version is {run.version}")
-    if len(run.rounds) > run.spec.rounds_in_flight:
-        wrong.append(f"{len(run.rounds)} rounds in flight, allowed are {run.spec.rounds_in_flight}")
+    if len(run.rounds) > run.rounds_in_flight:
+        wrong.append(f"{len(run.rounds)} rounds in flight, allowed are {run.rounds_in_flight}")
     if run.version > run.spec.rounds:
         wrong.append(f"version {run.version} of {run.spec.rounds}")
     if run.phase in (RunPhase.STOPPED, RunPhase.FAILED) and any(
@@ -29,6 +29,11 @@ def violations(state: State) -> list[str]:
             wrong.append(f"stream positions {start} to {stop} are given out twice")
     if taken and taken[-1][1] > run.cursor:
         wrong.append(f"stream position {taken[-1][1]} is beyond the cursor {run.cursor}")
+    wrong += [
+        f"round {one.number} is {one.phase.value} before round {run.rounds[0].number} is closed"
+        for one in run.rounds[1:]
+        if one.phase is not RoundPhase.OPEN
+    ]
     for round_ in run.rounds:
         ids = [lease.id for lease in round_.leases]
         if len(set(ids)) != len(ids):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from services.master.core.state import NOT_REJOINED, Link, Range, Round, Worker
+from services.master.core.state import NOT_REJOINED, Lease, Link, Range, Round, Worker
 
 BATCH_MIN = 8
 BATCH_FACTOR_MAX = 4
@@ -108,13 +108,19 @@ def close_verdict(
             submitted = f"{len(accepted)} of {total} workers submitted"
             if away == len(out):
                 return Verdict.CLOSE, f"{submitted}; of the others nothing is heard"
-            times = sorted(lease.accepted_ms - round_.opened_ms for lease in accepted)
+            times = sorted(_took_ms(round_, lease) for lease in accepted)
             wait_ms = max(limits.straggler_ms_min, int(limits.straggler_factor * times[len(times) // 2]))
             if now_ms >= round_.opened_ms + wait_ms:
                 return Verdict.CLOSE, f"{submitted}; the others took over {wait_ms / 1000:.0f} s"
     waiting = ", ".join(workers[lease.worker].name if lease.worker in workers else lease.worker for lease in out[:3])
     more = f" and {len(out) - 3} more" if len(out) > 3 else ""
     return Verdict.WAIT, f"{len(accepted)} of {total} workers submitted; waiting for {waiting}{more}"
+
+
+def _took_ms(round_: Round, lease: Lease) -> float:
+    """From the begin to its acceptance, as if it had begun when the round did: who comes in late needs as long."""
+    ahead_ms = lease.k_steps * lease.step_ms if round_.ahead and lease.step_ms is not None else 0.0
+    return lease.accepted_ms - round_.opened_ms + ahead_ms
 
 
 def units_verdict(round_: Round) -> tuple[Verdict, str]:

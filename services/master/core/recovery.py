@@ -5,11 +5,11 @@ say which data was used, which is out, and which deltas are still welcome.
 """
 
 import statistics
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from services.common.protocol.messages import RunSpec
-from services.master.core import policy
+from services.master.core import pace, policy
 from services.master.core.state import (
     ACTIVE,
     NOT_REJOINED,
@@ -17,6 +17,7 @@ from services.master.core.state import (
     Lease,
     LeaseState,
     Link,
+    Pace,
     Round,
     RoundPhase,
     Run,
@@ -33,7 +34,8 @@ def round_table(run: Run, round_: Round) -> dict[str, Any]:
     return {
         "round": round_.number,
         "attempt": round_.attempt,
-        "base_version": round_.base_version,
+        "opened_at": run.version,
+        "pace": asdict(run.pace),
         "bound": round_.bound,
         "clip_limit": round_.clip_limit,
         "cursor": run.cursor,
@@ -72,6 +74,8 @@ def checkpoint_meta(run: Run, round_: Round, now_ms: int) -> dict[str, Any]:
         "n_train": run.n_train,
         "cursor": run.cursor,
         "pending": [list(one) for one in policy.merge_ranges(run.pending + given_back)],
+        "attempt": round_.attempt,
+        "pace": asdict(pace.measured(run, accepted)),
         "recent_absmax": [*run.recent_absmax, absmax][-policy.ROUNDS_REMEMBERED :],
         "recent_norms": [*run.recent_norms, statistics.median(norms)][-policy.ROUNDS_REMEMBERED :],
         "accepted": [lease.shard for lease in accepted],
@@ -91,7 +95,7 @@ def checkpoint_meta(run: Run, round_: Round, now_ms: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Saved:
-    """A run as the shell found it on disk: newest good checkpoint's meta, phase from the store, table if it stands."""
+    """A run as the shell found it on disk: newest good checkpoint's meta, phase from the store, tables that stand."""
 
     run: str
     spec: RunSpec
@@ -99,7 +103,7 @@ class Saved:
     reason: str
     n_parameters: int
     meta: dict[str, Any]
-    table: dict[str, Any] | None
+    tables: list[dict[str, Any]]  # of the rounds after it that were open, in order
     names: dict[str, str]
     last_eval: Evaluation | None = None
     best_eval: Evaluation | None = None
@@ -125,6 +129,8 @@ def restore(state: State, saved: Saved, now_ms: int) -> None:
         recent_absmax=list(meta["recent_absmax"]),
         recent_norms=list(meta["recent_norms"]),
         closed_accepted={meta["version"]: list(meta["counted"])},
+        attempt=meta.get("attempt", 0),  # a version of before has none of the two
+        pace=Pace(**meta.get("pace", {})),
         last_eval=saved.last_eval,
         best_eval=saved.best_eval,
     )
@@ -134,16 +140,43 @@ def restore(state: State, saved: Saved, now_ms: int) -> None:
     if run.phase in (RunPhase.RUNNING, RunPhase.WAITING):
         run.reason = f"the master restarted; going on from version {run.version}"
     state.run = run
-    table = saved.table
-    if run.phase not in ACTIVE or table is None or table["base_version"] != run.version:
+    if run.phase not in ACTIVE:
         return
-    run.attempt, run.cursor = table["attempt"], table["cursor"]
-    run.pending = [(start, stop) for start, stop in table["pending"]]
+    for table in saved.tables:
+        if table["round"] == run.version + len(run.rounds) + 1 and _stands(run, table):
+            _open_again(state, run, table, saved.names, now_ms)
+    if run.rounds:
+        run.rounds[0].phase = RoundPhase.COLLECTING
+
+
+def _stands(run: Run, table: dict[str, Any]) -> bool:
+    """Whether a table belongs to what is before it: one that was opened ahead, to just that attempt at its base.
+
+    `run.attempt` is that of the newest version, or of the round that was opened again before. A version whose write
+    failed may turn out to be durable after all, when the round has been begun anew since.
+    """
+    if _opened_at(run, table) < table["round"] - 1:
+        return bool(table["attempt"] == run.attempt)
+    return bool(table["attempt"] >= run.attempt)
+
+
+def _opened_at(run: Run, table: dict[str, Any]) -> int:
+    return int(table.get("opened_at", run.version))  # a table of before does not say
+
+
+def _open_again(state: State, run: Run, table: dict[str, Any], names: dict[str, str], now_ms: int) -> None:
+    """A round as its table says. One that was opened before the newest version knows less of the data than that."""
+    opened_at = _opened_at(run, table)
+    if opened_at == run.version:
+        run.cursor, run.pending = table["cursor"], [(start, stop) for start, stop in table["pending"]]
+        run.pace = Pace(**table.get("pace", {}))
+    run.attempt = table["attempt"]
     leases = [
         Lease(**{**lease, "ranges": [(start, stop) for start, stop in lease["ranges"]]}) for lease in table["leases"]
     ]
-    round_ = Round(table["round"], table["attempt"], table["base_version"], table["bound"], leases, now_ms)
-    round_.phase, round_.reason = RoundPhase.COLLECTING, "the master restarted; waiting for the workers to rejoin"
+    round_ = Round(table["round"], table["attempt"], table["bound"], leases, now_ms, saved=True)
+    round_.ahead = opened_at < round_.base_version
+    round_.reason = "the master restarted; waiting for the workers to rejoin"
     run.rounds.append(round_)
     round_.clip_limit = table["clip_limit"]
     round_.units = run.spec.balance == "units"
@@ -155,7 +188,7 @@ def restore(state: State, saved: Saved, now_ms: int) -> None:
             continue
         state.workers[lease.worker] = Worker(
             id=lease.worker,
-            name=saved.names.get(lease.worker, lease.worker),
+            name=names.get(lease.worker, lease.worker),
             platform="?",
             cores=1,
             threads=1,

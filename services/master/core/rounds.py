@@ -1,7 +1,7 @@
 """Handlers for rounds: open, close, commit. `advance` runs after every event and is the only place that opens one."""
 
 from services.common.protocol.messages import Cancel, RoundClosed, Update
-from services.master.core import clipping, policy, units
+from services.master.core import clipping, pace, policy, units
 from services.master.core.commands import (
     Aggregate,
     DropRound,
@@ -54,11 +54,23 @@ def on_assignment_saved(ctx: Context, event: AssignmentSaved) -> None:
     round_ = run.round(event.round) if run is not None and run.id == event.run else None
     if run is None or round_ is None or round_.attempt != event.attempt or round_.phase is not RoundPhase.OPEN:
         return
-    round_.phase = RoundPhase.COLLECTING
+    round_.saved = True
     for lease in round_.leases:
         if lease.state is LeaseState.OUT:
             ctx.send_task(run, round_, lease)
+    _collect_next(ctx, run)
     ctx.report_run(run, "")
+
+
+def _collect_next(ctx: Context, run: Run) -> None:
+    """The first round in flight takes deltas now, and its deadlines count from now: no other is before it."""
+    first = run.rounds[0] if run.rounds else None
+    if first is None or first.phase is not RoundPhase.OPEN or not first.saved:
+        return
+    first.phase, first.opened_ms = RoundPhase.COLLECTING, ctx.now_ms
+    for lease in first.leases:
+        if lease.is_out:
+            lease.moved_ms = ctx.now_ms
 
 
 def on_aggregation_done(ctx: Context, event: AggregationDone) -> None:
@@ -97,9 +109,10 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
     meta, round_.phase = round_.meta, RoundPhase.CLOSED
     run.rounds.remove(round_)
     run.version, run.digest = round_.number, round_.digest
-    run.attempt, run.failed_attempts, run.failed_workers, run.trouble = 0, 0, [], ""
+    run.failed_attempts, run.failed_workers, run.trouble = 0, [], ""
     run.cursor, run.pending = meta["cursor"], [(start, stop) for start, stop in meta["pending"]]
     run.recent_absmax, run.recent_norms = meta["recent_absmax"], meta["recent_norms"]
+    run.pace.sync_ms, run.pace.step_ms = meta["pace"]["sync_ms"], meta["pace"]["step_ms"]
     run.recent_ms = [*run.recent_ms, ctx.now_ms - round_.opened_ms][-policy.ROUNDS_REMEMBERED :]
     run.closed_accepted[round_.number] = meta["counted"]
     run.closed_accepted.pop(round_.number - policy.ROUNDS_REMEMBERED, None)
@@ -130,6 +143,7 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
     elif run.phase is RunPhase.PAUSED and not run.rounds:
         ctx.set_phase(run, RunPhase.PAUSED, PAUSED_REASON, log=False)
     else:
+        _collect_next(ctx, run)
         ctx.report_run(run, "")
 
 
@@ -155,18 +169,25 @@ def drop_rounds(ctx: Context, run: Run, reason: str, *, committing: bool = False
 
 
 def _consider_opening(ctx: Context, run: Run) -> None:
-    if len(run.rounds) >= run.spec.rounds_in_flight or run.version + len(run.rounds) >= run.spec.rounds:
+    ahead = bool(run.rounds)
+    if ahead and run.rounds[-1].phase is not RoundPhase.COLLECTING:
+        return  # when it aggregates, what its checkpoint says of the data is settled
+    if len(run.rounds) >= run.rounds_in_flight or run.version + len(run.rounds) >= run.spec.rounds:
         return
-    ready = ctx.ready()
+    ready = ctx.ready(ahead=ahead)
     present = sum(worker.link in REACHABLE for worker in ctx.state.workers.values())
     may_open, reason = policy.open_verdict(len(ready), run.spec.min_workers, present)
     if not may_open:
-        ctx.set_phase(run, RunPhase.WAITING, f"{reason} ({run.trouble})" if run.trouble else reason)
+        if not ahead:
+            ctx.set_phase(run, RunPhase.WAITING, f"{reason} ({run.trouble})" if run.trouble else reason)
         return
     number = run.version + len(run.rounds) + 1
+    if text := pace.choose(run, number):
+        ctx.out.append(Report("PACE", text, {}))
     _open(ctx, run, number, ready)
-    starts = run.phase is not RunPhase.RUNNING
-    ctx.set_phase(run, RunPhase.RUNNING, f"round {number} with {reason.replace(' ready', '')}", log=starts)
+    if not ahead:
+        starts = run.phase is not RunPhase.RUNNING
+        ctx.set_phase(run, RunPhase.RUNNING, f"round {number} with {reason.replace(' ready', '')}", log=starts)
 
 
 def _open(ctx: Context, run: Run, number: int, ready: list[Worker]) -> None:
@@ -175,7 +196,8 @@ def _open(ctx: Context, run: Run, number: int, ready: list[Worker]) -> None:
     # A round that was refused as a whole is tried again with a wider bound: the values may really have grown.
     bound = policy.fold_bound(run.recent_absmax)
     bound = max(bound, policy.BOUND_FIRST) if run.failed_attempts else bound
-    round_ = Round(number, run.attempt, run.version, bound, leases, ctx.now_ms)
+    round_ = Round(number, run.attempt, bound, leases, ctx.now_ms)
+    round_.ahead = bool(run.rounds)
     round_.clip_limit = clipping.limit_at_opening(run)
     round_.units = run.spec.balance == "units"
     round_.reason = f"assigned to {len(leases)} workers"

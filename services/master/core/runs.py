@@ -74,8 +74,9 @@ def on_pause(ctx: Context, event: PauseRun) -> None:
     run = _named(ctx, event)
     if run is None:
         return
-    in_flight = f"; round {run.rounds[0].number} closes first" if run.rounds else ""
-    ctx.set_phase(run, RunPhase.PAUSED, f"{PAUSED_REASON}{in_flight}")
+    numbers = " and ".join(str(round_.number) for round_ in run.rounds)
+    first = {0: "", 1: f"; round {numbers} closes first"}.get(len(run.rounds), f"; rounds {numbers} close first")
+    ctx.set_phase(run, RunPhase.PAUSED, f"{PAUSED_REASON}{first}")
     ctx.answer(event.cmd_id, "OK", run.reason, run=run.id)
 
 

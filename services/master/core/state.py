@@ -24,7 +24,10 @@ ACTIVE = (RunPhase.RUNNING, RunPhase.WAITING, RunPhase.PAUSED)
 
 
 class RoundPhase(StrEnum):
-    """OPEN: leases decided; COLLECTING: deltas are taken; CLOSED only when its checkpoint is durable."""
+    """OPEN: leases decided; COLLECTING: deltas are taken; CLOSED only when its checkpoint is durable.
+
+    A round stays OPEN, with its leases out, while the one before is not closed.
+    """
 
     OPEN = "OPEN"
     COLLECTING = "COLLECTING"
@@ -79,6 +82,8 @@ class Lease:
     norm: float = 0.0
     clip: float = 1.0
     loss: float | None = None
+    step_ms: float | None = None  # one local step took
+    sync_ms: float | None = None  # the exchange before these steps took
     delta_bytes: int = 0
     given: list[str] = field(default_factory=list)  # who had it; a unit may have had several
     failed_on: list[str] = field(default_factory=list)  # who could not do it, one entry for each time
@@ -99,11 +104,12 @@ class Round:
 
     number: int
     attempt: int
-    base_version: int
     bound: float  # B of the fixed-point fold, a power of two
     leases: list[Lease]  # by shard
-    opened_ms: int
+    opened_ms: int  # since when it collects; till then, since when it is open
     phase: RoundPhase = RoundPhase.OPEN
+    saved: bool = False  # its table is durable, its leases are out
+    ahead: bool = False  # opened while the one before was not closed
     reason: str = ""
     digest: str = ""
     meta: dict[str, Any] = field(default_factory=dict)  # what its checkpoint says, fixed when COMMITTING begins
@@ -114,6 +120,11 @@ class Round:
     waits_for: Lease | None = None  # in a large round: while this one is out, only time can close it
     by_worker: dict[str, list[Lease]] = field(init=False, repr=False)
     samples: int = field(init=False)  # assigned in the round: what a delta's weight is a fraction of
+
+    @property
+    def base_version(self) -> int:
+        """The version that its deltas are made against; the round before makes it."""
+        return self.number - 1
 
     def __post_init__(self) -> None:
         self.by_worker = {}
@@ -167,6 +178,15 @@ class Evaluation:
 
 
 @dataclass
+class Pace:
+    """How the rounds are cut, as it was measured: see `pace`. JSON values only: it is in tables and checkpoints."""
+
+    overlaps: bool = False
+    sync_ms: list[float] = field(default_factory=list)  # of the last rounds: the exchange
+    step_ms: list[float] = field(default_factory=list)  # of the last rounds: one local step
+
+
+@dataclass
 class Run:
     """One training job. `cursor` and `pending` are stream positions not yet given out."""
 
@@ -184,7 +204,7 @@ class Run:
     cursor: int = 0
     pending: list[Range] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)  # in flight, by number
-    attempt: int = 0  # of the next round to open
+    attempt: int = 0  # of the next round to open: how often rounds of this run were begun again
     failed_attempts: int = 0  # at the next round, one after the other
     failed_workers: list[str] = field(default_factory=list)  # those that could not do it
     trouble: str = ""  # why the last attempt failed
@@ -193,6 +213,7 @@ class Run:
     recent_absmax: list[float] = field(default_factory=list)  # of the last closed rounds, newest last
     recent_norms: list[float] = field(default_factory=list)  # the median of each
     recent_ms: list[int] = field(default_factory=list)
+    pace: Pace = field(default_factory=Pace)
     rows: dict[int, dict[str, Any]] = field(default_factory=dict)  # of rounds whose line is still to be printed
     lines: dict[int, str] = field(default_factory=dict)  # lines that wait for the line of an earlier round
     last_eval: Evaluation | None = None
@@ -208,6 +229,11 @@ class Run:
     def delta_bytes(self) -> int:
         """Of one encoded delta."""
         return encoded_bytes(self.spec.encoding, self.n_parameters)
+
+    @property
+    def rounds_in_flight(self) -> int:
+        """How many rounds may be open: 2 when workers train on while deltas and updates travel."""
+        return 2 if self.spec.rounds_in_flight == 2 or self.pace.overlaps else 1
 
     def round(self, number: int) -> Round | None:
         """The round in flight with this number."""

@@ -1,5 +1,6 @@
 """Handlers for workers: joining, leaving, signs of life, the owner's pause, removal. Liveness is decided on Tick."""
 
+from services.common.protocol.limits import UNITS_MAX
 from services.common.protocol.messages import (
     Bye,
     Cancel,
@@ -7,6 +8,7 @@ from services.common.protocol.messages import (
     Heartbeat,
     Mismatch,
     Progress,
+    RoundClosed,
     TaskAck,
     TaskRef,
     TaskRefuse,
@@ -75,7 +77,8 @@ def on_joined(ctx: Context, event: WorkerJoined) -> None:
             worker.quarantined, worker.reason = True, known.reason
         else:  # it was started again: on probation
             worker.bad_rounds, worker.mismatches = ctx.limits.bad_rounds_max - 1, ctx.limits.mismatches_max - 1
-    kept = [held.ref.lease for held in hello.holding] + ([hello.working.lease] if hello.working else [])
+    working = [ref for ref in (hello.working, hello.queued) if ref is not None]
+    kept = [held.ref.lease for held in hello.holding] + [ref.lease for ref in working]
     standing: list[str] = []
     for lease in _leases_of(ctx, event.worker):
         if lease.state is LeaseState.ACCEPTED:
@@ -86,8 +89,9 @@ def on_joined(ctx: Context, event: WorkerJoined) -> None:
         else:
             lease.lose(f"{worker.name} restarted without it")
     standing += [one for one in kept if one not in standing and units.rejoined(ctx, event.worker, one)]
-    if hello.working is not None and hello.working.lease not in standing:
-        ctx.send(worker.id, Cancel(term=ctx.state.term, ref=hello.working, reason="this work is no longer wanted"))
+    for ref in working:
+        if ref.lease not in standing:
+            ctx.send(worker.id, Cancel(term=ctx.state.term, ref=ref, reason="this work is no longer wanted"))
     cores = f"{hello.cores} core" if hello.cores == 1 else f"{hello.cores} cores"
     holding = f", holds {len(hello.holding)} delta" + ("s" if len(hello.holding) != 1 else "") if hello.holding else ""
     verb = "is back" if returning else "joined"
@@ -128,6 +132,8 @@ def on_said(ctx: Context, event: WorkerSaid) -> None:
         if message.agent not in ("idle", "holding") and not (message.agent == "paused" and message.steps_total == 0):
             for own in _leases_of(ctx, worker.id):
                 own.moved_ms = max(own.moved_ms, ctx.now_ms - message.progress_age_ms)
+        if message.agent == "waiting":
+            _tell_base(ctx, worker)
         if worker.draining and message.agent != "paused":
             worker.draining, worker.reason = False, ""
             ctx.report_worker(worker, f"{worker.name} takes work again")
@@ -154,6 +160,20 @@ def on_said(ctx: Context, event: WorkerSaid) -> None:
         ctx.report_worker(worker, f"{worker.name} takes no new work: {message.reason}")
     elif isinstance(message, Bye):
         _gone(ctx, worker, f"left: {message.reason}")
+
+
+def _tell_base(ctx: Context, worker: Worker) -> None:
+    """It has done its steps and does not know that the round before is closed: the news was lost."""
+    run = ctx.state.run
+    first = run.rounds[0] if run is not None and run.rounds else None
+    if run is None or first is None or first.phase is not RoundPhase.COLLECTING:
+        return
+    if any(lease.state is LeaseState.OUT for lease in first.of(worker.id)):
+        counted = run.closed_accepted.get(run.version, [])[:UNITS_MAX]  # of all: it knows which were its own
+        closed = RoundClosed(
+            term=ctx.state.term, run=run.id, round=run.version, version=run.version, digest=run.digest, counted=counted
+        )
+        ctx.send(worker.id, closed)
 
 
 def _mismatch(ctx: Context, worker: Worker, message: Mismatch) -> None:
@@ -202,7 +222,7 @@ def _judge_lease(ctx: Context, worker: Worker, round_: Round, lease: Lease) -> N
     """A worker that is heard but does not get on with its work must not hold the round back for ever."""
     assert ctx.state.run is not None
     still_ms = ctx.now_ms - lease.moved_ms
-    if worker.agent in ("idle", "holding") and still_ms >= ctx.limits.idle_ms:
+    if worker.agent in ("idle", "holding", "waiting") and still_ms >= ctx.limits.idle_ms:
         reason = f"{worker.name} does not work on it"
     elif still_ms >= (ctx.limits.stalled_ms if worker.agent in ("training", "paused") else ctx.limits.transfer_ms):
         reason = f"{worker.name} made no progress for {still_ms // 1000} s"

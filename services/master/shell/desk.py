@@ -6,7 +6,7 @@ arrays that nobody else touches any more, and go out as read-only snapshots.
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -49,6 +49,7 @@ from services.master.core.events import (
     RunUnusable,
     WorkFailed,
 )
+from services.master.core.state import Pace
 from services.master.shell.checkpoints import Checkpoint
 from services.master.shell.gathering import Gathering, gather
 
@@ -325,5 +326,7 @@ def _first_meta(command: PrepareRun, data: dict[str, Any], n_train: int, version
         "recent_norms": [],
         "accepted": [],
         "counted": [],
+        "attempt": 0,
+        "pace": asdict(Pace()),
         "row": None,
     }

@@ -66,7 +66,7 @@ def find_run(store: Store, vault: Vault, names: dict[str, str]) -> tuple[Found |
         reason=reason,
         n_parameters=len(checkpoint.parameters),
         meta=meta,
-        table=store.assignment(row["id"], meta["version"] + 1),
+        tables=store.assignments(row["id"], meta["version"]),
         names=names,
         last_eval=measured[-1] if measured else None,
         best_eval=_best(store, row["id"]),

@@ -152,16 +152,16 @@ class Store:
     # rounds
 
     def save_assignment(self, run: str, table: dict[str, Any]) -> None:
-        """The open round's table; earlier ones of the run are over and forgotten."""
+        """An open round's table. Only that of the round before may stand beside it: all others are over."""
         text = "INSERT INTO assignments VALUES (?, ?, ?, ?)"
         with self._transaction("assignment"):
-            self._write("DELETE FROM assignments WHERE run = ?", run)
+            self._write("DELETE FROM assignments WHERE run = ? AND round <> ?", run, table["round"] - 1)
             self._write(text, run, table["round"], table["attempt"], json.dumps(table))
 
-    def assignment(self, run: str, round_number: int) -> dict[str, Any] | None:
-        """The table of this round, if it was ever opened."""
-        rows = self._read("SELECT body FROM assignments WHERE run = ? AND round = ?", run, round_number)
-        return dict(json.loads(rows[0][0])) if rows else None
+    def assignments(self, run: str, after: int) -> list[dict[str, Any]]:
+        """The tables of the rounds after this one that were opened, in order."""
+        rows = self._read("SELECT body FROM assignments WHERE run = ? AND round > ? ORDER BY round", run, after)
+        return [dict(json.loads(row[0])) for row in rows]
 
     def save_round(self, run: str, row: dict[str, Any]) -> None:
         """A closed round's row, written again when its evaluation is known."""

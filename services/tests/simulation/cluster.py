@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from services.common.errors import MaheError
 from services.common.protocol import control
@@ -31,6 +31,7 @@ KILLED_ONLY = 0.3  # of the times when the master dies in the middle of a write:
 PEACE_MS = 600_000  # a version must become durable within this time of peace
 MEMORY = Path("/dev/shm")
 MANY = 4  # workers; min_workers is at most 3
+IN_FLIGHT: tuple[Literal["auto", 1, 2], ...] = (2, "auto", 2, 1)  # by the seed
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Plan:
     units_per_round: int = 6
     pace: float = 1.0  # times as quick as usual
     encoding: Encoding | None = None  # by the seed, if it is not said
+    rounds_in_flight: Literal["auto", 1, 2] | None = None  # by the seed, if it is not said; with units always 1
 
 
 @dataclass(frozen=True)
@@ -229,9 +231,15 @@ class Cluster:
             batch=16,
             balance="units" if self.plan.units else "proportional",
             units=self.plan.units_per_round,
+            rounds_in_flight=self._in_flight(),
             encoding=self.plan.encoding or ENCODINGS[self.plan.seed % len(ENCODINGS)],
             min_workers=1 if self.plan.workers < 3 else self.world.chance.randint(1, 3),
         )
+
+    def _in_flight(self) -> Literal["auto", 1, 2]:
+        if self.plan.units:
+            return 1
+        return self.plan.rounds_in_flight or IN_FLIGHT[self.plan.seed // len(ENCODINGS) % len(IN_FLIGHT)]
 
     def _make_peace(self) -> None:
         for trouble in self.troubles.values():

@@ -19,6 +19,7 @@ from services.worker.shell.trainer import local_task
 READY_MS = (200, 2_000)
 STOP_MS = (1, 50)
 THAW_MS = 1_000  # how often a frozen one looks
+LINE_MS = 1  # a line takes so long to the agent; no line overtakes another
 _DATA: dict[str, Any] = {}
 
 
@@ -59,6 +60,9 @@ class Trainer:
         self._later, self._say, self._made = later, say, made
         self._process = 0  # which one; an older one's words are lost
         self._lease = ""  # in work
+        self._base: Floats | None = None  # of the work that is ahead
+        self._waits: Callable[[], None] | None = None  # what to do when it comes
+        self._local: tuple[str, int, Floats] | None = None  # run, round, parameters after the last step
 
     def start(self) -> None:
         """Spawn it."""
@@ -68,24 +72,26 @@ class Trainer:
     def stop(self) -> None:
         """It is gone, and says nothing more."""
         self._process += 1
+        self._lease, self._local = "", None
 
     def stop_training(self, lease: str) -> None:
         """It gives up the piece of work, a little later."""
         self._lease = ""
         self._tell(self.world.chance.randint(*STOP_MS), e.TrainerStopped(lease))
 
-    def train(self, task: Task, updates: tuple[int, ...]) -> None:
+    def train(self, task: Task, updates: tuple[int, ...], *, goes_on: bool) -> None:
         """Begin a piece of work."""
         lease = self._lease = task.ref.lease
-        raw = [np.frombuffer(bytes(self.slot.updates[version]), dtype=np.uint8) for version in updates]
-        anchor = follow(self.slot.parameters(), raw, down_encoding(task.encoding), task.anchor_digest)
-        if anchor is None:
-            reason = "the anchor in this slot is another one by now"
-            self._tell(1, e.AnchorWrong(lease, reason) if updates else e.TrainerFailed(lease, reason))
-            return
-        if updates:
-            self.slot.anchor = bytearray(anchor.tobytes())
-            self._tell(1, e.Anchored(lease))
+        self._base, self._waits = None, None
+        if goes_on:
+            assert self._local is not None
+            assert self._local[:2] == (task.ref.run, task.ref.base_version)
+            anchor = self._local[2]
+        else:
+            reached = self._reach(task, updates)
+            if reached is None:
+                return
+            anchor = reached
         process, samples = self._process, task.k_steps * task.batch
         duration_ms = 1000.0 * samples / self.pace.samples_per_s
         self._tell(duration_ms / 2, e.TrainerProgress(lease, task.k_steps // 2, task.k_steps, 1.0, samples // 2))
@@ -95,10 +101,36 @@ class Trainer:
                 return
             if self.pace.frozen:
                 self._later(THAW_MS, finish)
+            elif task.is_ahead and self._base is None:
+                self._waits = finish
+                self._say(e.TrainerWaits(lease))
             else:
                 self._finish(task, anchor, int(duration_ms))
 
         self._later(duration_ms, finish)
+
+    def rebase(self, task: Task, updates: tuple[int, ...]) -> None:
+        """The base of the work in hand. It really takes its place before the first step, whenever it comes."""
+        if self._lease != task.ref.lease or (base := self._reach(task, updates)) is None:
+            return
+        self._base = base
+        if self._waits is not None:
+            self._later(LINE_MS, self._waits)
+            self._waits = None
+
+    def _reach(self, task: Task, updates: tuple[int, ...]) -> Floats | None:
+        """The version in the slot with these updates, if it is the task's; else the work is over."""
+        lease = task.ref.lease
+        raw = [np.frombuffer(bytes(self.slot.updates[version]), dtype=np.uint8) for version in updates]
+        anchor = follow(self.slot.parameters(), raw, down_encoding(task.encoding), task.anchor_digest)
+        if anchor is None:
+            reason = "the anchor in this slot is another one by now"
+            self._lease = ""
+            self._tell(LINE_MS, e.AnchorWrong(lease, reason) if updates else e.TrainerFailed(lease, reason))
+        elif updates:
+            self.slot.anchor = bytearray(anchor.tobytes())
+            self._tell(LINE_MS, e.Anchored(lease))
+        return anchor
 
     def _tell(self, wait_ms: float, event: e.Event) -> None:
         """An event of this process; a frozen one says it when it thaws, a dead one never."""
@@ -119,7 +151,9 @@ class Trainer:
         if self.slot.full:
             self._say(e.TrainerFailed(lease, f"OSError: {FULL}"))
             return
-        result = local_steps(task, anchor)
+        base, self._base = self._base, None
+        result = local_steps(task, anchor, base)
+        self._local = (task.ref.run, task.ref.round, result.local)
         delta = result.delta
         if self.pace.nan and self.world.chance.random() < self.pace.nan:
             self.pace.faults += 1
@@ -137,15 +171,16 @@ class Trainer:
         if residual is not None:
             self.slot.left_over[lease] = b"".join(pack_residual(task.ref.run, residual))
         counts = (result.samples, result.steps, result.n_correct, result.loss, duration_ms)
-        self._say(e.TrainerDone(lease, encoded.nbytes, name, *counts))
+        self._tell(LINE_MS, e.TrainerDone(lease, encoded.nbytes, name, *counts))
 
 
-def local_steps(task: Task, anchor: Floats) -> Any:
-    """The shipped local steps, with a fresh inner optimizer."""
+def local_steps(task: Task, anchor: Floats, base: Floats | None = None) -> Any:
+    """The shipped local steps, with a fresh inner optimizer; of a task that is ahead with its base."""
     name = str(task.data["name"])
     if name not in _DATA:
         _DATA[name] = load(task.data)
     data = _DATA[name]
     model = build_model(task.model, data.x_train.shape[1], data.classes)
     optimizer = build_inner(task.inner, model.n_parameters)
-    return run_local_steps(model, optimizer, anchor, data, local_task(task), lambda step, loss: False)
+    on_base = None if base is None else lambda all_done: base
+    return run_local_steps(model, optimizer, anchor, data, local_task(task), lambda step, loss: False, on_base)

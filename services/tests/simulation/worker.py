@@ -133,7 +133,9 @@ class Worker:
             case c.StopTrainer():
                 self.trainer.stop()
             case c.Train():
-                self.trainer.train(command.task, command.updates)
+                self.trainer.train(command.task, command.updates, goes_on=command.goes_on)
+            case c.Rebase():
+                self.trainer.rebase(command.task, command.updates)
             case c.StopTraining():
                 self.trainer.stop_training(command.lease)
             case c.Say():

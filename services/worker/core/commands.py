@@ -83,7 +83,19 @@ class CheckAnchor:
 
 @dataclass(frozen=True)
 class Train:
-    """Give this task to the trainer, with the updates that lead to its version, in order."""
+    """Give this task to the trainer, with the updates that lead to its version, in order.
+
+    `goes_on`: begin where the last delta's steps ended, not at a version.
+    """
+
+    task: Task
+    updates: tuple[int, ...] = ()
+    goes_on: bool = False
+
+
+@dataclass(frozen=True)
+class Rebase:
+    """Tell the trainer, which is ahead with this task, its base: the anchor with these updates, in order."""
 
     task: Task
     updates: tuple[int, ...] = ()
@@ -173,6 +185,7 @@ Command = (
     | NoteAnchor
     | ForgetUpdates
     | Train
+    | Rebase
     | StopTraining
     | KeepDelta
     | ForgetDelta

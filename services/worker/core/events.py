@@ -128,7 +128,7 @@ class TrainerProgress:
 
 @dataclass(frozen=True)
 class Anchored:
-    """The trainer has applied the updates of this task, and the anchor has the right digest."""
+    """The trainer has the version of this task, or now its base: the anchor file is that, and its digest is right."""
 
     lease: str
 
@@ -139,6 +139,13 @@ class AnchorWrong:
 
     lease: str
     reason: str
+
+
+@dataclass(frozen=True)
+class TrainerWaits:
+    """All steps of this task are done; without its base there is no delta."""
+
+    lease: str
 
 
 @dataclass(frozen=True)
@@ -153,6 +160,7 @@ class TrainerDone:
     correct: int
     loss: float | None
     compute_ms: int
+    sync_ms: int | None = None
 
 
 @dataclass(frozen=True)
@@ -190,6 +198,7 @@ class Delta:
     correct: int
     loss: float | None
     compute_ms: int
+    sync_ms: int | None = None
     eager: bool = False
     """Its first chunks go with the offer. Not over a restart, nor a second time."""
     accepted_session: int = 0
@@ -213,6 +222,7 @@ Event = (
     | TrainerProgress
     | Anchored
     | AnchorWrong
+    | TrainerWaits
     | TrainerDone
     | TrainerStopped
     | TrainerFailed

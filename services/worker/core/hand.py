@@ -34,6 +34,7 @@ def drop(state: State, now_ms: int) -> list[Command]:
 def release(state: State) -> None:
     """No task is in hand any more. An update on its way is for the next one, too."""
     state.task = None
+    state.rebasing = state.awaits_base = False
     state.step = state.steps_total = 0
     state.disarm(Timer.TRAINER_FREE)
     if state.download is not None and state.download.what == "snapshot":

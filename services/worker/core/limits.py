@@ -21,8 +21,8 @@ PROGRESS_EVERY_MS = 1_000
 
 HELD_MAX = 8  # as many as HELLO can name
 READ_FAULTS_MAX = 6  # in a row while a delta is offered, one in SILENCE_MS; then it is given up
-PARAMETER_COPIES = 6  # must fit into memory: anchor, local, gradient, and momentum now, before and after the task
-PARAMETER_COPIES_ADAMW = 10  # its state is twice as long, and it has work space
+PARAMETER_COPIES = 7  # must fit into memory: anchor, local now and before, gradient; momentum now, before and after
+PARAMETER_COPIES_ADAMW = 11  # its state is twice as long, and it has work space
 
 STORAGE_RETRY_BASE_MS = 10_000  # the disk failed: the first look whether it works again, then later and later
 STORAGE_RETRY_MAX_MS = 300_000

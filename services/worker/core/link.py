@@ -179,6 +179,7 @@ def introduce(state: State, now_ms: int) -> list[Command]:
         score=state.score,
         holding=[Held(ref=one.ref, bytes=one.delta_bytes, digest=one.digest) for one in state.held[-limits.HELD_MAX :]],
         working=state.task.ref if state.task is not None else None,
+        queued=state.queued.ref if state.queued is not None else None,
     )
     return [Send(hello)]
 
@@ -364,7 +365,7 @@ def on_heartbeat_timer(state: State, now_ms: int) -> list[Command]:
     busy = state.work in (Work.PULLING, Work.TRAINING)
     heartbeat = Heartbeat(
         term=state.term,
-        agent="paused" if state.paused else state.work.value,
+        agent="paused" if state.paused else "waiting" if state.awaits_base else state.work.value,
         owner=state.paused,
         step=state.step,
         steps_total=state.steps_total,

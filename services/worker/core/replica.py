@@ -34,22 +34,44 @@ UPDATE_GONE = "UPDATE_GONE"
 
 
 def reach(state: State, now_ms: int) -> list[Command]:
-    """The task in hand needs its version: train if it is within reach, else pull what is missing."""
+    """The task in hand needs its version, or now its base: go on if it is within reach, else pull what is missing."""
     task = state.task
     assert task is not None
-    state.work = Work.PULLING
+    if not state.rebasing:
+        state.work = Work.PULLING
+        if training.goes_on(state, task):
+            return training.begin(state, now_ms)
+    elif state.moving is not None:
+        return []  # the trainer still applies the updates to the version it began with
     needed = training.anchor_of(task)
     if state.anchor.digest == needed.digest:
         moved = _moved(state, needed) if state.anchor != needed else []
-        return moved + training.begin(state, now_ms)
-    if not _can_follow(state, task):
+        return moved + _arrive(state, now_ms)
+    if not _can_follow(state, task, needed):
         return _pull_whole(state, now_ms)
     have = _reachable(state)
     if have >= needed.version:
-        return training.begin(state, now_ms)
+        return _arrive(state, now_ms)
     if state.download is not None and state.download.what == "update" and state.download.version == have + 1:
         return []  # it is on its way already
     return _pull(state, "update", have + 1, "", _update_bytes(task), now_ms)
+
+
+def rebase(state: State, now_ms: int) -> list[Command]:
+    """The base of the task in hand, which is ahead, is announced: reach it, beside the trainer if that has begun."""
+    assert state.task is not None
+    has_begun = training.has(state, state.task.ref.lease)
+    state.task = training.resolve(state, state.task)
+    if has_begun:
+        state.given, state.rebasing = state.task, True
+    elif state.download is not None and state.download.what == "snapshot":
+        state.download = None  # of the version to begin with
+    return reach(state, now_ms)
+
+
+def is_awaited(state: State) -> bool:
+    """Whether the task in hand waits for what is on its way here."""
+    return state.task is not None and (state.work is Work.PULLING or state.rebasing)
 
 
 def void(state: State) -> None:
@@ -69,7 +91,8 @@ def on_update(state: State, message: Update, now_ms: int) -> list[Command]:
     if download is not None and (download.version, download.digest) == (message.version, message.digest):
         return []
     used = state.task if state.work is Work.TRAINING else state.given
-    if used is not None and message.version <= used.ref.base_version:
+    in_use = training.anchor_of(used).version if used is not None and not state.rebasing else -1
+    if message.version <= max(in_use, state.moving.version if state.moving is not None else -1):
         return []
     if message.version in state.updates:  # made anew: the one we have, and what follows it, is void
         del state.updates[state.updates.index(message.version) :]
@@ -85,7 +108,7 @@ def on_update_gone(state: State, now_ms: int) -> list[Command]:
         return []
     state.download = None
     state.disarm(Timer.CHUNK)
-    return _pull_whole(state, now_ms) if state.task is not None and state.work is Work.PULLING else []
+    return _pull_whole(state, now_ms) if is_awaited(state) else []
 
 
 def on_chunk(state: State, event: Received, now_ms: int) -> list[Command]:
@@ -105,7 +128,7 @@ def on_chunk(state: State, event: Received, now_ms: int) -> list[Command]:
         return []
     download.received[message.index] = True
     download.silences = 0
-    if state.work is Work.PULLING:
+    if is_awaited(state):
         state.progress_at_ms = now_ms
     commands: list[Command] = [StoreChunk(download.what, download.version, message.index * download.chunk_bytes)]
     if not download.complete():
@@ -116,8 +139,7 @@ def on_chunk(state: State, event: Received, now_ms: int) -> list[Command]:
     state.download = None
     if download.version == _reachable(state) + 1:  # else the anchor has got there in another way
         state.updates.append(download.version)
-    waits = state.task is not None and state.work is Work.PULLING
-    return commands + (reach(state, now_ms) if waits else [])
+    return commands + (reach(state, now_ms) if is_awaited(state) else [])
 
 
 def on_anchor_checked(state: State, event: AnchorChecked, now_ms: int) -> list[Command]:
@@ -132,7 +154,7 @@ def on_anchor_checked(state: State, event: AnchorChecked, now_ms: int) -> list[C
         return []
     if event.digest == task.anchor_digest:
         state.download = None
-        return _moved(state, training.anchor_of(task)) + training.begin(state, now_ms)
+        return _moved(state, training.anchor_of(task)) + _arrive(state, now_ms)
     wrong = f"the anchor has the digest {event.digest}, needed is {task.anchor_digest}"
     if download.attempts >= limits.PULL_ATTEMPTS_MAX:
         return hand.give_back(state, f"{wrong}, also after {download.attempts} downloads", now_ms)
@@ -142,12 +164,11 @@ def on_anchor_checked(state: State, event: AnchorChecked, now_ms: int) -> list[C
 
 def on_anchored(state: State, event: Anchored, now_ms: int) -> list[Command]:
     """The trainer has applied the updates and the digest is right."""
-    del now_ms
     moving = state.moving
     if moving is None or not training.has(state, event.lease):
         return []
     state.moving = None
-    return _moved(state, moving)
+    return _moved(state, moving) + (reach(state, now_ms) if state.rebasing else [])
 
 
 def on_anchor_wrong(state: State, event: AnchorWrong, now_ms: int) -> list[Command]:
@@ -189,8 +210,8 @@ def on_chunk_silence(state: State, now_ms: int) -> list[Command]:
         download.again()
         return _ask(state, state.window_chunks, now_ms)
     state.download = None
-    if state.task is None or state.work is not Work.PULLING:
-        return []  # nobody waits for it; the next task asks again
+    if not is_awaited(state):
+        return []  # the next task asks again
     seconds = limits.PULL_SILENCES_MAX * limits.SILENCE_MS // 1000
     return hand.give_back(state, f"the master sent no chunk of the anchor in {seconds} s", now_ms, busy=True)
 
@@ -204,6 +225,10 @@ def on_joined(state: State, now_ms: int) -> list[Command]:
         return _pull(state, download.what, download.version, download.digest, download.total_bytes, now_ms)
     download.again()
     return _ask(state, state.window_chunks, now_ms)
+
+
+def _arrive(state: State, now_ms: int) -> list[Command]:
+    return training.rebase(state, now_ms) if state.rebasing else training.begin(state, now_ms)
 
 
 def _lost(state: State, now_ms: int) -> list[Command]:
@@ -225,10 +250,10 @@ def _reachable(state: State) -> int:
     return state.anchor.version + len(state.updates)
 
 
-def _can_follow(state: State, task: Task) -> bool:
-    """Whether updates lead to the task's version, and are fewer bytes than the whole."""
-    behind = task.ref.base_version - _reachable(state)
-    fits = state.anchor.run == task.ref.run and 0 <= state.anchor.version < task.ref.base_version
+def _can_follow(state: State, task: Task, needed: Anchor) -> bool:
+    """Whether updates lead to this version, and are fewer bytes than the whole."""
+    behind = needed.version - _reachable(state)
+    fits = state.anchor.run == needed.run and 0 <= state.anchor.version < needed.version
     return fits and behind * _update_bytes(task) <= BYTES_PER_PARAMETER * task.n_parameters
 
 
@@ -239,8 +264,9 @@ def _update_bytes(task: Task) -> int:
 def _pull_whole(state: State, now_ms: int, attempts: int = 1) -> list[Command]:
     """Get the whole version, from the first chunk; what the anchor was is void."""
     assert state.task is not None
-    state.work = Work.PULLING
-    state.disarm(Timer.TRAINER_FREE)
+    if not state.rebasing:
+        state.work = Work.PULLING
+        state.disarm(Timer.TRAINER_FREE)
     void(state)
     needed = training.anchor_of(state.task)
     total = state.task.n_parameters * BYTES_PER_PARAMETER

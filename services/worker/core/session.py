@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from services.common.protocol import messages
-from services.worker.core import events, limits, link, replica, storage, trainer_process, upload, work
+from services.worker.core import events, limits, link, replica, storage, trainer_process, training, upload, work
 from services.worker.core.commands import Command, Say
 from services.worker.core.state import Facts, Link, State, Timer, Work, sender_term
 
@@ -81,7 +81,7 @@ _NO_TASK: Row = {
     messages.Chunk: replica.on_chunk,
     messages.Credit: upload.on_credit,
     messages.Ack: upload.on_ack,
-    messages.RoundClosed: upload.on_round_closed,
+    messages.RoundClosed: work.on_round_closed,
     messages.Cancel: upload.on_cancel,
     events.AnchorChecked: replica.on_anchor_checked,
     events.Anchored: replica.on_anchored,
@@ -91,12 +91,12 @@ _NO_TASK: Row = {
     events.DeltaUnreadable: upload.on_delta_unreadable,
     events.TrainerProgress: work.on_progress,
     events.TrainerDone: work.on_done_unasked,
+    events.TrainerWaits: training.on_waits,
     events.TrainerStopped: work.on_trainer_stopped,
     events.TrainerFailed: work.on_trainer_failed,
 }
 _BUSY: Row = _NO_TASK | {
     messages.Task: work.on_task_while_busy,
-    messages.RoundClosed: work.on_round_closed,
     messages.Cancel: work.on_cancel,
 }
 WORK_TABLE: dict[Work, Row] = {
@@ -157,9 +157,12 @@ class Session:
         if isinstance(event, events.Tick):
             return self._tick(event, now_ms)
         if not isinstance(event, events.Received):
-            return self._dispatch(event, type(event), now_ms)
-        commands = link.heard(self._state, now_ms)
-        return commands + self._dispatch(event, type(event.message), now_ms)
+            commands = self._dispatch(event, type(event), now_ms)
+        else:
+            commands = link.heard(self._state, now_ms) + self._dispatch(event, type(event.message), now_ms)
+        if self._state.link in (Link.PARKED, Link.STOPPED):
+            return commands
+        return commands + work.take_queued(self._state, now_ms)
 
     def _dispatch(self, event: Any, kind: type[Any], now_ms: int) -> list[Command]:
         state = self._state

@@ -177,6 +177,16 @@ class State:
     window_chunks: int = 1
 
     task: Task | None = None
+    queued: Task | None = None
+    """Overlapped: the task of the next round, for when the one in hand is done."""
+    closed: Anchor = NO_ANCHOR
+    """The newest version that a ROUND_CLOSED named."""
+    trained: TaskRef | None = None
+    """Whose local parameters, as its last step left them, the trainer still has."""
+    rebasing: bool = False
+    """The trainer's task is ahead, and its base is on its way here."""
+    awaits_base: bool = False
+    """The trainer has done all steps of a task that is ahead, and needs its base."""
     download: Download | None = None
     held: list[Delta] = field(default_factory=list)
     offer: Offer | None = None

@@ -4,7 +4,7 @@ from services.common.protocol.messages import Drain
 from services.worker.core import hand, limits, replica, training
 from services.worker.core.commands import CheckStorage, Command, Say, Send
 from services.worker.core.events import StorageFailed, StorageWorks
-from services.worker.core.state import BYTES_PER_PARAMETER, State, Timer, Work
+from services.worker.core.state import BYTES_PER_PARAMETER, State, Timer
 
 FILES_PER_TASK = 5  # anchor, delta, residual before and after, updates
 
@@ -17,7 +17,7 @@ def on_storage_failed(state: State, event: StorageFailed, now_ms: int) -> list[C
     if task is not None:
         state.storage_needed_bytes = FILES_PER_TASK * BYTES_PER_PARAMETER * task.n_parameters
     commands = pause(state, event.text, now_ms)
-    if task is not None and (event.lease == task.ref.lease or (not event.lease and state.work is Work.PULLING)):
+    if task is not None and (event.lease == task.ref.lease or (not event.lease and replica.is_awaited(state))):
         replica.void(state)  # its file may be what failed
         return commands + hand.give_back(state, event.text, now_ms, busy=True)
     if not event.lease:

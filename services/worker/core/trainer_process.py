@@ -27,7 +27,7 @@ def ready(state: State, event: TrainerReady, now_ms: int) -> list[Command]:
 def restart(state: State, reason: str, now_ms: int) -> list[Command]:
     """It is gone: its task goes back, it is started later and later, and in the end no tasks are taken till then."""
     was_ready, state.trainer_ready = state.trainer_ready, False
-    state.given = None
+    state.given = state.trained = None
     state.disarm(Timer.STEP, Timer.TRAINER_READY)
     state.trainer_deaths += 1
     wait_ms = limits.TRAINER_RETRY_MS[min(state.trainer_deaths, len(limits.TRAINER_RETRY_MS)) - 1]

@@ -5,14 +5,27 @@ A cancelled task is over only when the trainer says so: that is how a trainer th
 
 from services.common.protocol.messages import Task
 from services.worker.core import limits
-from services.worker.core.commands import Command, Train
-from services.worker.core.events import Anchor
+from services.worker.core.commands import Command, Rebase, Train
+from services.worker.core.events import Anchor, TrainerWaits
 from services.worker.core.state import BYTES_PER_PARAMETER, State, Timer, Work
 
 
 def anchor_of(task: Task) -> Anchor:
-    """The version that a task is trained from."""
-    return Anchor(task.ref.run, task.ref.base_version, task.anchor_digest)
+    """The version that a task begins with."""
+    version = task.ref.base_version if task.start_version is None else task.start_version
+    return Anchor(task.ref.run, version, task.anchor_digest)
+
+
+def resolve(state: State, task: Task) -> Task:
+    """The task with its base, if that is announced by now; else as it is."""
+    known = (state.closed.run, state.closed.version) == (task.ref.run, task.ref.base_version)
+    return task.based(state.closed.digest) if task.is_ahead and known else task
+
+
+def goes_on(state: State, task: Task) -> bool:
+    """Whether a task begins where the trainer's last one ended: its base is what that one goes into."""
+    before = state.trained
+    return task.is_ahead and before is not None and (before.run, before.round) == (task.ref.run, task.ref.base_version)
 
 
 def begin(state: State, now_ms: int) -> list[Command]:
@@ -34,11 +47,40 @@ def give(state: State, now_ms: int) -> list[Command]:
     state.given = state.task
     state.progress_at_ms = now_ms
     expect_step(state, now_ms)
+    continues = goes_on(state, state.task)
+    state.trained = None
+    if continues:
+        return [Train(state.task, goes_on=True)]
     needed = anchor_of(state.task)
     if state.anchor.digest == needed.digest:
         return [Train(state.task)]
     state.moving = needed
-    return [Train(state.task, tuple(version for version in state.updates if version <= needed.version))]
+    return [Train(state.task, _updates_to(state, needed))]
+
+
+def rebase(state: State, now_ms: int) -> list[Command]:
+    """The base of the task that the trainer has is here: the trainer goes over to it."""
+    assert state.given is not None
+    state.rebasing = state.awaits_base = False
+    expect_step(state, now_ms)
+    base = anchor_of(state.given)
+    if state.anchor.digest == base.digest:
+        return [Rebase(state.given)]
+    state.moving = base
+    return [Rebase(state.given, _updates_to(state, base))]
+
+
+def on_waits(state: State, event: TrainerWaits, now_ms: int) -> list[Command]:
+    """Nothing to do for the trainer until the base is here. The heartbeat tells: the news of it may be lost."""
+    del now_ms
+    if has(state, event.lease) and state.given is not None and (state.given.is_ahead or state.rebasing):
+        state.awaits_base = True
+        state.disarm(Timer.STEP)
+    return []
+
+
+def _updates_to(state: State, needed: Anchor) -> tuple[int, ...]:
+    return tuple(version for version in state.updates if version <= needed.version)
 
 
 def give_next(state: State, now_ms: int) -> list[Command]:
@@ -52,6 +94,7 @@ def over(state: State, lease: str) -> None:
     """The trainer has done with this task, in whatever way."""
     if has(state, lease):
         state.given = None
+        state.rebasing = state.awaits_base = False
         state.disarm(Timer.STEP)
 
 

@@ -48,6 +48,7 @@ def offer(state: State, delta: Delta, now_ms: int) -> list[Command]:
         correct=delta.correct,
         loss=delta.loss,
         compute_ms=delta.compute_ms,
+        sync_ms=delta.sync_ms,
     )
     if not sent:
         return [Send(begin)]

@@ -3,7 +3,7 @@
 from services.common.protocol.messages import Cancel, Progress, RoundClosed, Task, TaskAck, encoded_bytes
 from services.worker.core import hand, limits, replica, training, upload
 from services.worker.core.commands import Command, ForgetDelta, Say, Send
-from services.worker.core.events import Delta, TrainerDone, TrainerFailed, TrainerProgress, TrainerStopped
+from services.worker.core.events import Anchor, Delta, TrainerDone, TrainerFailed, TrainerProgress, TrainerStopped
 from services.worker.core.state import BYTES_PER_PARAMETER, State, Timer, Work, place
 
 
@@ -18,7 +18,7 @@ def on_task(state: State, task: Task, now_ms: int) -> list[Command]:
         return hand.refuse(state, task, f"holds {len(state.held)} deltas that no ROUND_CLOSED named yet", busy=True)
     if reason := cannot_do(state, task):
         return room + hand.refuse(state, task, reason)
-    state.task = task
+    state.task = training.resolve(state, task)
     state.progress_at_ms = now_ms
     commands: list[Command] = [
         *room,
@@ -29,15 +29,30 @@ def on_task(state: State, task: Task, now_ms: int) -> list[Command]:
 
 
 def on_task_while_busy(state: State, task: Task, now_ms: int) -> list[Command]:
-    """A task while another is in hand: a later round of the same run makes the old one stale; else it is refused."""
+    """A task while another is in hand: the next round's comes after it, a later one makes it stale; else refused."""
     assert state.task is not None
     current = state.task.ref
-    if task.ref.lease == current.lease or state.held_by(task.ref.lease) is not None:
+    queued = state.queued.ref.lease if state.queued is not None else ""
+    if task.ref.lease in (current.lease, queued) or state.held_by(task.ref.lease) is not None:
         return [Send(TaskAck(term=state.term, ref=task.ref))]
+    if task.is_ahead and (task.ref.run, task.ref.base_version) == (current.run, current.round):
+        state.queued = task
+        return [
+            Send(TaskAck(term=state.term, ref=task.ref)),
+            Say("TASK", f"{place(task.ref)}: comes after round {current.round}"),
+        ]
     if task.ref.run == current.run and task.ref.round > current.round:
         said: list[Command] = [Say("TASK", f"{place(current)}: stale, round {task.ref.round} is open; dropped")]
         return said + hand.drop(state, now_ms) + on_task(state, task, now_ms)
     return hand.refuse(state, task, f"busy with {place(current)}", busy=True)
+
+
+def take_queued(state: State, now_ms: int) -> list[Command]:
+    """The next round's task, as soon as nothing is in hand. Asked after each event."""
+    if state.task is not None or state.queued is None:
+        return []
+    task, state.queued = state.queued, None
+    return on_task(state, task, now_ms)
 
 
 def cannot_do(state: State, task: Task) -> str:
@@ -97,10 +112,12 @@ def on_done(state: State, event: TrainerDone, now_ms: int) -> list[Command]:
         event.correct,
         event.loss,
         event.compute_ms,
+        event.sync_ms,
         eager=state.task.eager,
     )
     loss = f"{event.loss:.4f}" if event.loss is not None else "not a number"
     said = Say("DELTA", f"{place(ref)}: {event.steps} steps in {event.compute_ms} ms, train_loss={loss}")
+    state.trained = ref
     hand.release(state)
     return [said, *upload.keep(state, delta), *upload.settle(state, now_ms)]
 
@@ -139,7 +156,10 @@ def on_trainer_late(state: State, now_ms: int) -> list[Command]:
 
 
 def on_cancel(state: State, message: Cancel, now_ms: int) -> list[Command]:
-    """Stop the task in hand if it is meant; else a held delta may be."""
+    """Stop the task in hand if it is meant, or forget the next; else a held delta may be."""
+    if state.queued is not None and message.ref.lease == state.queued.ref.lease:
+        state.queued = None
+        return [Say("TASK", f"{place(message.ref)}: cancelled: {message.reason}")]
     if state.task is None or message.ref.lease != state.task.ref.lease:
         return upload.on_cancel(state, message, now_ms)
     said: list[Command] = [Say("TASK", f"{place(message.ref)}: cancelled: {message.reason}")]
@@ -147,11 +167,18 @@ def on_cancel(state: State, message: Cancel, now_ms: int) -> list[Command]:
 
 
 def on_round_closed(state: State, message: RoundClosed, now_ms: int) -> list[Command]:
-    """A round that closed without this task makes it void."""
+    """A round that closed without this task makes it void; for a task that is ahead its version is the base."""
+    if message.run != state.closed.run or message.version > state.closed.version:
+        state.closed = Anchor(message.run, message.version, message.digest)
     commands: list[Command] = []
+    if state.queued is not None and state.queued.ref.run == message.run and state.queued.ref.round <= message.round:
+        state.queued = None
     if state.task is not None and state.task.ref.run == message.run and state.task.ref.round <= message.round:
         commands = [
             Say("TASK", f"{place(state.task.ref)}: the round closed without it; dropped"),
             *hand.drop(state, now_ms),
         ]
-    return commands + upload.on_round_closed(state, message, now_ms)
+    commands += upload.on_round_closed(state, message, now_ms)
+    if state.task is not None and training.resolve(state, state.task) is not state.task:
+        commands += replica.rebase(state, now_ms)
+    return commands

@@ -117,7 +117,9 @@ class Agent:
             case c.ForgetDelta() | c.NoteAnchor() | c.ForgetUpdates() | c.SaveIdentity() | c.Park():
                 self._record(command)
             case c.Train():
-                self._trainer.train(command.task, paths_of(self._slot, command))
+                self._trainer.train(command.task, paths_of(self._slot, command), goes_on=command.goes_on)
+            case c.Rebase():
+                self._trainer.rebase(command.task, paths_of(self._slot, command))
             case c.StopTraining():
                 self._trainer.cancel(command.lease)
             case c.StartTrainer():
@@ -207,7 +209,7 @@ class Agent:
         return None
 
 
-def paths_of(slot: Slot, command: c.Train) -> dict[str, Any]:
+def paths_of(slot: Slot, command: c.Train | c.Rebase) -> dict[str, Any]:
     """The files that the trainer needs for a task. Units carry nothing over, so there is no residual for them."""
     lease = command.task.ref.lease
     carries = not command.task.fresh and command.task.encoding != "fp32"

@@ -3,10 +3,14 @@
 JSON lines both ways over its standard input and output; parameters, updates and deltas by files of the slot.
 It ends at once when the agent does: the thread that reads the agent's lines ends the process at the end of its input.
 
-    agent -> trainer   {"t": "train", "lease", "files": paths by name, "task": TASK}   {"t": "cancel", "lease"}
-    trainer -> agent   ready, anchored, progress, done, stopped, failed, anchor_wrong, unwritten: events of the core
+    agent -> trainer   {"t": "train", "lease", "files": paths by name, "task": TASK, "goes_on": true or false}
+                       {"t": "rebase", "lease", "files", "task"}: the base of a task that is ahead
+                       {"t": "cancel", "lease"}
+    trainer -> agent   events of the core: ready, anchored, progress, waits, done, stopped, failed, anchor_wrong,
+                       unwritten
 
-It alone moves the anchor on: the updates of a task are applied, and the new anchor written, before the first step.
+It alone moves the anchor on: the updates of a task are applied, and the new anchor written, before the first step, or
+between two steps of a task that is ahead.
 """
 
 import json
@@ -16,6 +20,7 @@ import queue
 import signal
 import threading
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,31 +41,13 @@ from services.common.protocol.messages import Task, down_encoding
 from services.worker.shell.benchmark import measure
 from services.worker.shell.disk import disk_text
 from services.worker.shell.numbers import finite_or_none
+from services.worker.shell.orders import Line, Orders
+from services.worker.shell.task_clock import Clock
 from services.worker.shell.task_files import TaskFiles
 
 PROGRESS_EVERY_S = 0.2
 DATASETS_CACHED = 2
-CANCELLATIONS_KEPT = 16
 SCORE_VARIABLE = "MAHE_TRAINER_SCORE"
-
-
-class Cancellations:
-    """Leases not to train any more, told by the reading thread. A late one is kept a while, for nothing."""
-
-    def __init__(self) -> None:
-        self._leases: dict[str, None] = {}
-
-    def add(self, lease: str) -> None:
-        """Stop this lease, now or when its turn comes. Called by the reading thread alone."""
-        self._leases = dict.fromkeys([*self._leases, lease][-CANCELLATIONS_KEPT:])
-
-    def discard(self, lease: str) -> None:
-        """This lease is given again after all. Called by the reading thread alone."""
-        self._leases = {one: None for one in self._leases if one != lease}
-
-    def has(self, lease: str) -> bool:
-        """Whether this lease is to stop."""
-        return lease in self._leases
 
 
 class AnchorOff(Exception):
@@ -70,21 +57,23 @@ class AnchorOff(Exception):
 class Trainer:
     """Data sets, model, inner optimizer and anchor, kept between the tasks of one run."""
 
-    def __init__(self, cancellations: Cancellations) -> None:
-        self._cancellations = cancellations
+    def __init__(self, orders: Orders) -> None:
+        self._orders = orders
         self._datasets: dict[str, datasets.Dataset] = {}
         self._model: tuple[str, Model] | None = None
         self._optimizer: tuple[str, InnerOptimizer] | None = None
         self._before: State | None = None  # of the optimizer, before the task in hand
         self._anchor: tuple[str, Floats] | None = None  # with its digest
+        self._local: tuple[str, int, Floats] | None = None  # run, round, parameters after the last step
+        self._ended: tuple[str, int, float] = ("", 0, 0.0)  # run, round, when the steps of the last delta ended
         self._left_over: tuple[str, bytes, Floats | None] = ("", b"", None)  # run, seal, residual of the last delta
 
-    def train(self, task: Task, files: TaskFiles) -> dict[str, Any]:
+    def train(self, task: Task, files: TaskFiles, *, goes_on: bool = False) -> dict[str, Any]:
         """The line to answer with. When it is `done`, the delta is durable; else the attempt leaves no trace."""
         self._before = None
         answer: dict[str, Any]
         try:
-            return self._attempt(task, files)
+            return self._attempt(task, files, goes_on=goes_on)
         except Cancelled:
             answer = {"t": "stopped"}
         except AnchorOff as error:
@@ -100,9 +89,11 @@ class Trainer:
         self._undo()
         return answer | {"lease": task.ref.lease}
 
-    def _attempt(self, task: Task, files: TaskFiles) -> dict[str, Any]:
-        started = time.monotonic()
-        result = self._run(task, self._reach(task, files))
+    def _attempt(self, task: Task, files: TaskFiles, *, goes_on: bool) -> dict[str, Any]:
+        anchor = self._last_local(task) if goes_on else self._reach(task, files)
+        clock = Clock(self._ended, task)
+        result = self._run(task, anchor, clock)
+        self._local, self._ended = (task.ref.run, task.ref.round, result.local), clock.end()
         residual = self._owed(task, files)
         encoded = encode(task.encoding, result.delta, residual)
         self._left_over = (task.ref.run, files.write_results(task, encoded, residual), residual)
@@ -110,6 +101,7 @@ class Trainer:
             self._before = None
         else:
             self._undo()  # the master refuses it; what comes next must not begin with its numbers
+            self._local = None
         return {
             "t": "done",
             "lease": task.ref.lease,
@@ -119,8 +111,34 @@ class Trainer:
             "steps": result.steps,
             "correct": result.n_correct,
             "loss": finite_or_none(result.loss),
-            "compute_ms": round((time.monotonic() - started) * 1000),
+            "compute_ms": clock.compute_ms,
+            "sync_ms": clock.sync_ms,
         }
+
+    def _last_local(self, task: Task) -> Floats:
+        """Where the last round's steps ended; the version before it when those were no numbers."""
+        if self._local is not None and self._local[:2] == (task.ref.run, task.ref.base_version):
+            return self._local[2]
+        if self._anchor is None:
+            raise DatasetError("this trainer knows nothing of the round before; the task must be given again")
+        return self._anchor[1]
+
+    def _on_base(self, task: Task, clock: Clock, is_last: bool) -> Floats | None:
+        """The base of a task that is ahead, as soon as the agent has it."""
+        lease = task.ref.lease
+        asked_s = time.monotonic()
+        if is_last and (line := self._orders.base(lease)) is None:
+            tell_parent({"t": "waits", "lease": lease})
+            line = self._orders.await_base(lease)
+            if line is None:
+                raise Cancelled("cancelled while it waited for its base")
+        elif not is_last:
+            line = self._orders.base(lease)
+        if line is None:
+            return None
+        base = self._reach(Task.model_validate_json(line["task"]), TaskFiles.of(line["files"]))
+        clock.synced(asked_s)
+        return base
 
     def _owed(self, task: Task, files: TaskFiles) -> Floats | None:
         """The residual that counts: mostly what the last delta left over, which is still in memory."""
@@ -149,7 +167,7 @@ class Trainer:
         self._anchor = (task.anchor_digest, anchor)
         return anchor
 
-    def _run(self, task: Task, anchor: Floats) -> LocalResult:
+    def _run(self, task: Task, anchor: Floats, clock: Clock) -> LocalResult:
         dataset = self._dataset(task.data)
         model = self._build_model(task, dataset)
         if not model.n_parameters == task.n_parameters == len(anchor):
@@ -160,7 +178,9 @@ class Trainer:
         local = local_task(task)
         optimizer = self._build_optimizer(task, model)
         self._before = optimizer.state()
-        return run_local_steps(model, optimizer, anchor, dataset, local, Reporter(task, self._cancellations).on_step)
+        on_base = partial(self._on_base, task, clock) if task.is_ahead else None
+        clock.start()
+        return run_local_steps(model, optimizer, anchor, dataset, local, Reporter(task, self._orders).on_step, on_base)
 
     def _is_finite(self, result: LocalResult) -> bool:
         """Whether the delta and the state of the optimizer are numbers: one may be without the other."""
@@ -203,15 +223,15 @@ class Trainer:
 class Reporter:
     """Tells the agent how far one task is, a few times a second, and hears whether to stop."""
 
-    def __init__(self, task: Task, cancellations: Cancellations) -> None:
+    def __init__(self, task: Task, orders: Orders) -> None:
         self._task = task
-        self._cancellations = cancellations
+        self._orders = orders
         self._next_s = 0.0
 
     def on_step(self, step: int, loss: float) -> bool:
         """True to cancel."""
         lease = self._task.ref.lease
-        if self._cancellations.has(lease):
+        if self._orders.is_cancelled(lease):
             return True
         now_s = time.monotonic()
         if now_s >= self._next_s:
@@ -244,13 +264,15 @@ def local_task(task: Task) -> LocalTask:
     )
 
 
-def read_lines(lines: "queue.SimpleQueue[dict[str, Any]]", cancellations: Cancellations) -> None:
-    """In its own thread: hand tasks on, note cancellations, and end the process when the agent is gone."""
+def read_lines(lines: "queue.SimpleQueue[Line]", orders: Orders) -> None:
+    """In its own thread: hand tasks on, note orders, and end the process when the agent is gone."""
     for line in lines_from_parent():
         if line["t"] == "cancel":
-            cancellations.add(line["lease"])
+            orders.cancel(line["lease"])
+        elif line["t"] == "rebase":
+            orders.rebase(line["lease"], line)
         else:
-            cancellations.discard(line["lease"])
+            orders.give(line["lease"])
             lines.put(line)
     os._exit(0)
 
@@ -260,16 +282,16 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the agent ends this process
     give_way(NICE_TRAINER)
     keep_freed_memory()
-    cancellations = Cancellations()
-    lines: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-    threading.Thread(target=read_lines, args=(lines, cancellations), name="agent-lines", daemon=True).start()
+    orders = Orders()
+    lines: queue.SimpleQueue[Line] = queue.SimpleQueue()
+    threading.Thread(target=read_lines, args=(lines, orders), name="agent-lines", daemon=True).start()
     score = float(os.environ.get(SCORE_VARIABLE) or 0) or measure()
     tell_parent({"t": "ready", "score": score, "pid": os.getpid()})
-    trainer = Trainer(cancellations)
+    trainer = Trainer(orders)
     while True:
         line = lines.get()
         task = Task.model_validate_json(line["task"])
-        tell_parent(trainer.train(task, TaskFiles.of(line["files"])))
+        tell_parent(trainer.train(task, TaskFiles.of(line["files"]), goes_on=line["goes_on"]))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from services.worker.core.events import (
     TrainerProgress,
     TrainerReady,
     TrainerStopped,
+    TrainerWaits,
 )
 
 MODULE = "services.worker.shell.trainer"
@@ -39,6 +40,7 @@ TrainerEvent = (
     | TrainerProgress
     | Anchored
     | AnchorWrong
+    | TrainerWaits
     | TrainerDone
     | TrainerStopped
     | TrainerFailed
@@ -50,6 +52,7 @@ _EVENTS: dict[str, TypeAdapter[TrainerEvent]] = {
     "progress": TypeAdapter(TrainerProgress),
     "anchored": TypeAdapter(Anchored),
     "anchor_wrong": TypeAdapter(AnchorWrong),
+    "waits": TypeAdapter(TrainerWaits),
     "done": TypeAdapter(TrainerDone),
     "stopped": TypeAdapter(TrainerStopped),
     "failed": TypeAdapter(TrainerFailed),
@@ -124,9 +127,14 @@ class TrainerChild:
             self._child = None
             self._drop_lines()
 
-    def train(self, task: Task, files: dict[str, Any]) -> None:
+    def train(self, task: Task, files: dict[str, Any], *, goes_on: bool) -> None:
         """Give it a task, with its files by name; a trainer that is gone says so by its exit line."""
-        self._send({"t": "train", "lease": task.ref.lease, "files": files, "task": task.model_dump_json()})
+        line = {"t": "train", "lease": task.ref.lease, "files": files, "task": task.model_dump_json()}
+        self._send(line | {"goes_on": goes_on})
+
+    def rebase(self, task: Task, files: dict[str, Any]) -> None:
+        """The base of the task that it has, with the files of anchor and updates."""
+        self._send({"t": "rebase", "lease": task.ref.lease, "files": files, "task": task.model_dump_json()})
 
     def cancel(self, lease: str) -> None:
         """Stop this task within one step."""

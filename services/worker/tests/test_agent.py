@@ -119,7 +119,7 @@ def test_a_restarted_master_gets_the_same_delta_again(
     worker = start_worker(master.join_string())
     master.enrol()
     master.welcome()
-    task = job.task(steps=10_000)
+    task = job.task(steps=4_000)
     master.send(task)
     master.expect(messages.TaskAck)
     master.serve(0, "run-1", job.anchor_bytes, job.anchor_digest)

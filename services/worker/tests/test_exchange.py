@@ -209,7 +209,7 @@ def test_a_task_that_is_cancelled_has_still_moved_the_anchor(tmp_path: Path, cap
     here = Here(tmp_path, Job())
     here.slot.replica.anchor.write_bytes(here.job.anchor_bytes)
     here.slot.replica.update(1).write_bytes(update_of(here.job, 1, "int8"))
-    here.cancellations.add("lease-0")
+    here.orders.cancel("lease-0")
     assert here.train(updates=(1,), encoding="int8")["t"] == "stopped"
     assert capfd.readouterr().out.count('{"t": "anchored", "lease": "lease-0"}') == 1
     assert here.slot.replica.digest() == digest(here.job.anchor)

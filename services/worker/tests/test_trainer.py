@@ -89,9 +89,9 @@ ADAMW = {"name": "adamw", "lr": 0.01}
 
 def cancelled(here: Here) -> str:
     """A task that is stopped after its first step."""
-    here.cancellations.add("lease-0")
+    here.orders.cancel("lease-0")
     kind: str = here.train()["t"]
-    here.cancellations.discard("lease-0")
+    here.orders.give("lease-0")
     return kind
 
 
@@ -144,7 +144,7 @@ def test_a_folder_that_cannot_be_used_is_said_apart_from_a_task_that_cannot_be_d
     files = TaskFiles.of(paths_of(here.slot, Train(task)))
     here.slot.replica.anchor.unlink()
     here.slot.replica.anchor.mkdir()
-    answer = trainer_module.Trainer(here.cancellations).train(task, files)
+    answer = trainer_module.Trainer(here.orders).train(task, files)
     assert answer["t"] == "unwritten"
 
 

@@ -197,7 +197,7 @@ def test_any_other_task_is_handed_back_while_busy(other: messages.TaskRef) -> No
     assert worker.session.state == "training"
 
 
-@pytest.mark.parametrize("inner, mib", [({"name": "sgd"}, 22), ({"name": "momentum"}, 22), ({"name": "adamw"}, 38)])
+@pytest.mark.parametrize("inner, mib", [({"name": "sgd"}, 26), ({"name": "momentum"}, 26), ({"name": "adamw"}, 41)])
 def test_a_task_that_does_not_fit_into_memory_is_handed_back(inner: dict[str, str], mib: int) -> None:
     worker = Driver(memory_mib=1)
     worker.join()

@@ -15,6 +15,7 @@ from services.common.protocol.messages import Task
 from services.worker.core.commands import Train
 from services.worker.shell import trainer as trainer_module
 from services.worker.shell.agent import paths_of
+from services.worker.shell.orders import Orders
 from services.worker.shell.slot import Slot
 from services.worker.shell.task_files import TaskFiles
 from services.worker.shell.trainer_child import MODULE, trainer_environment
@@ -44,12 +45,16 @@ class TrainerProcess:
                 return line
             assert line["t"] == "progress", line
 
+    def expect_progress(self) -> None:
+        """The next line is about steps that were done."""
+        assert self.lines.get(timeout=20)["t"] == "progress"
+
     def give(self, task: Task, anchor: bytes | None, updates: tuple[int, ...] = ()) -> Path:
         """Give it a task, as the agent does; where the delta will be. `anchor`: None for the one that is there."""
         if anchor is not None:
             self.slot.replica.anchor.write_bytes(anchor)
         line = {"t": "train", "lease": task.ref.lease, "files": paths_of(self.slot, Train(task, updates))}
-        self.child.send(line | {"task": task.model_dump_json()})
+        self.child.send(line | {"task": task.model_dump_json(), "goes_on": False})
         return self.slot.delta_path(task.ref.lease)
 
     def delta(self, task: Task, anchor: bytes | None = None) -> bytes:
@@ -71,8 +76,8 @@ class Here:
     def __init__(self, folder: Path, job: Job) -> None:
         self.job = job
         self.slot = slot_in(folder)
-        self.cancellations = trainer_module.Cancellations()
-        self.trainer = trainer_module.Trainer(self.cancellations)
+        self.orders = Orders()
+        self.trainer = trainer_module.Trainer(self.orders)
 
     @property
     def delta(self) -> Path:

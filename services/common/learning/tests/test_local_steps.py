@@ -7,6 +7,7 @@ import pytest
 
 from services.common.learning import LocalTask, build_inner, build_model, describe, load, run_local_steps
 from services.common.learning.local_steps import Cancelled
+from services.common.learning.parameters import Floats
 from services.common.learning.shards import batches, indices
 
 DATASET = load(describe("gauss3", n=100))
@@ -160,3 +161,27 @@ def test_a_diverging_run_with_prox_ends_without_a_warning() -> None:
     anchor = np.full_like(ANCHOR, 3e38)
     inner = build_inner({"name": "sgd", "lr": 10.0, "prox": 10.0}, len(anchor))
     assert not np.isfinite(run_local_steps(MODEL, inner, anchor, DATASET, TASK, never).delta).all()
+
+
+@pytest.mark.parametrize("at", [1, 5, 12, None], ids=str)
+def test_the_base_takes_the_anchors_place_and_local_moves_along(at: int | None) -> None:
+    base = ANCHOR + np.float32(0.25)
+    asked: list[bool] = []
+
+    def on_base(all_done: bool) -> Floats | None:
+        asked.append(all_done)
+        return base if all_done or len(asked) == at else None
+
+    result = run_local_steps(MODEL, build_inner(SGD, len(ANCHOR)), ANCHOR, DATASET, TASK, never, on_base)
+    assert asked == ([False] * 12 + [True] if at is None else [False] * at)
+    local, gradient = ANCHOR.copy(), np.empty_like(ANCHOR)
+    made = list(batches(5, 2, 1, indices(5, 80, TASK.ranges), 8))
+    for step in range(12):
+        if step + 1 == at:
+            local = base + (local - ANCHOR)
+        MODEL.loss_and_gradient(local, DATASET.x_train[made[step % 5]], DATASET.y_train[made[step % 5]], gradient)
+        local -= np.float32(0.1) * gradient
+    if at is None:
+        local = base + (local - ANCHOR)
+    np.testing.assert_allclose(result.local, local, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(result.delta, base - local, rtol=1e-4, atol=1e-6)
