@@ -215,6 +215,23 @@ def merge_ranges(ranges: list[Range]) -> list[Range]:
     return merged
 
 
+def without(ranges: Sequence[Range], taken: Sequence[Range]) -> list[Range]:
+    """The positions of `ranges` that are not in `taken`, sorted, neighbours joined."""
+    left: list[Range] = []
+    out = merge_ranges(list(taken))
+    for start, stop in merge_ranges(list(ranges)):
+        at = start
+        for begin, end in out:
+            if end <= at or begin >= stop:
+                continue
+            if at < begin:
+                left.append((at, begin))
+            at = end
+        if at < stop:
+            left.append((at, stop))
+    return left
+
+
 def clip_limit(norms: Sequence[float], factor: float) -> float | None:
     """The largest norm that counts whole: `factor` x the median of these; None of none.
 

@@ -57,9 +57,13 @@ def round_table(run: Run, round_: Round) -> dict[str, Any]:
 
 
 def checkpoint_meta(run: Run, round_: Round, now_ms: int) -> dict[str, Any]:
-    """What a checkpoint says of itself, JSON values only. Data of shards not accepted is pending again."""
+    """What a checkpoint says of itself, JSON values only. Data of shards not accepted is pending again.
+
+    So is that of the round ahead: a checkpoint must not depend on a table that may be gone.
+    """
     accepted = round_.accepted()
     given_back = [one for lease in round_.leases if lease.state is not LeaseState.ACCEPTED for one in lease.ranges]
+    ahead = [one for other in run.rounds if other is not round_ for one in other.ranges]
     losses = [(lease.loss, lease.samples) for lease in accepted if lease.loss is not None]
     weight = sum(samples for _, samples in losses)
     absmax = max((lease.absmax for lease in accepted), default=0.0)
@@ -73,7 +77,7 @@ def checkpoint_meta(run: Run, round_: Round, now_ms: int) -> dict[str, Any]:
         "data": run.data,
         "n_train": run.n_train,
         "cursor": run.cursor,
-        "pending": [list(one) for one in policy.merge_ranges(run.pending + given_back)],
+        "pending": [list(one) for one in policy.merge_ranges(run.pending + given_back + ahead)],
         "attempt": round_.attempt,
         "pace": asdict(pace.measured(run, accepted)),
         "recent_absmax": [*run.recent_absmax, absmax][-policy.ROUNDS_REMEMBERED :],
@@ -166,15 +170,17 @@ def _opened_at(run: Run, table: dict[str, Any]) -> int:
 
 def _open_again(state: State, run: Run, table: dict[str, Any], names: dict[str, str], now_ms: int) -> None:
     """A round as its table says. One that was opened before the newest version knows less of the data than that."""
-    opened_at = _opened_at(run, table)
-    if opened_at == run.version:
-        run.cursor, run.pending = table["cursor"], [(start, stop) for start, stop in table["pending"]]
-        run.pace = Pace(**table.get("pace", {}))
     run.attempt = table["attempt"]
     leases = [
         Lease(**{**lease, "ranges": [(start, stop) for start, stop in lease["ranges"]]}) for lease in table["leases"]
     ]
     round_ = Round(table["round"], table["attempt"], table["bound"], leases, now_ms, saved=True)
+    opened_at = _opened_at(run, table)
+    if opened_at == run.version:
+        run.cursor, run.pending = table["cursor"], [(start, stop) for start, stop in table["pending"]]
+        run.pace = Pace(**table.get("pace", {}))
+    else:
+        run.pending = policy.without(run.pending, round_.ranges)
     round_.ahead = opened_at < round_.base_version
     round_.reason = "the master restarted; waiting for the workers to rejoin"
     run.rounds.append(round_)

@@ -110,7 +110,8 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
     run.rounds.remove(round_)
     run.version, run.digest = round_.number, round_.digest
     run.failed_attempts, run.failed_workers, run.trouble = 0, [], ""
-    run.cursor, run.pending = meta["cursor"], [(start, stop) for start, stop in meta["pending"]]
+    ahead = [one for other in run.rounds for one in other.ranges]
+    run.cursor, run.pending = meta["cursor"], policy.without([(start, stop) for start, stop in meta["pending"]], ahead)
     run.recent_absmax, run.recent_norms = meta["recent_absmax"], meta["recent_norms"]
     run.pace.sync_ms, run.pace.step_ms = meta["pace"]["sync_ms"], meta["pace"]["step_ms"]
     run.recent_ms = [*run.recent_ms, ctx.now_ms - round_.opened_ms][-policy.ROUNDS_REMEMBERED :]
@@ -163,7 +164,7 @@ def drop_rounds(ctx: Context, run: Run, reason: str, *, committing: bool = False
         for lease in round_.leases:
             if lease.is_out or lease.state is LeaseState.ACCEPTED:
                 ctx.send(lease.worker, Cancel(term=ctx.state.term, ref=run.ref(round_, lease), reason=reason))
-        run.pending = policy.merge_ranges(run.pending + [one for lease in round_.leases for one in lease.ranges])
+        run.pending = policy.merge_ranges(run.pending + round_.ranges)
         run.rounds.remove(round_)
         ctx.out.append(DropRound(run.id, round_.number))
 

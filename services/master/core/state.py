@@ -133,6 +133,11 @@ class Round:
                 self.give(lease, lease.worker)
         self.samples = sum(lease.samples for lease in self.leases)
 
+    @property
+    def ranges(self) -> list[Range]:
+        """The stream positions of all its leases."""
+        return [one for lease in self.leases for one in lease.ranges]
+
     def give(self, lease: Lease, worker: str) -> None:
         """From now on this worker has the lease."""
         lease.worker = worker

@@ -37,6 +37,21 @@ def test_beyond_the_clamp_the_steps_change_and_the_delta_is_scaled() -> None:
     assert fastest.delta_scale == 50 / 80
 
 
+@given(*[st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), max_size=6)] * 2)
+def test_without_leaves_just_what_is_not_taken(ranges: list[tuple[int, int]], taken: list[tuple[int, int]]) -> None:
+    spans = [[(start, start + size + 1) for start, size in one] for one in (ranges, taken)]
+    merged = [[(start, stop) for start, stop in one] for one in spans]
+    positions = [{at for start, stop in one for at in range(start, stop)} for one in merged]
+    disjoint = [sorted(_runs(one)) for one in positions]
+    left = policy.without(*disjoint)
+    assert {at for start, stop in left for at in range(start, stop)} == positions[0] - positions[1]
+    assert left == sorted(_runs(positions[0] - positions[1]))
+
+
+def _runs(positions: set[int]) -> list[tuple[int, int]]:
+    return policy.merge_ranges([(at, at + 1) for at in positions])
+
+
 def test_whatever_speeds_are_claimed_a_task_fits_its_message() -> None:
     for speeds in ([1.0] * 59 + [1e12], [1e-300, 1e12], [1e12] * 3, [1e-9] + [1e12] * 40, [5.0]):
         for k_steps, batch in ((100_000, 65_536), (100_000, 8), (1, 8)):
