@@ -32,8 +32,12 @@ class InnerOptimizer(Protocol):
     prox: float
     """mu of FedProx: Li et al., MLSys 2020, eq. 2. 0: none."""
 
-    def step(self, params: Floats, grad: Floats, lr_scale: float = 1.0) -> None:
-        """Changes `params` (float32[n]) in place, at the rate lr * `lr_scale`; `grad` (float32[n]) is only read."""
+    def step(self, params: Floats, grad: Floats, lr_scale: float = 1.0, start: int = 0) -> None:
+        """Changes `params` (float32[n]) in place, at the rate lr * `lr_scale`; `grad` (float32[n]) is only read.
+
+        A step may also come in parts that follow one another from the last to the first: then both are those from
+        position `start` on, and the part at 0 ends the step. The bits are the same.
+        """
 
     def state(self) -> State:
         """A copy of the state as arrays by name; empty when there is none."""
@@ -79,8 +83,9 @@ class Sgd:
     def __init__(self, lr: float) -> None:
         self._lr = lr
 
-    def step(self, params: Floats, grad: Floats, lr_scale: float = 1.0) -> None:
+    def step(self, params: Floats, grad: Floats, lr_scale: float = 1.0, start: int = 0) -> None:
         """One step in place."""
+        del start
         sgd_update(params, grad, self._lr * lr_scale)
 
     def state(self) -> State:
@@ -108,11 +113,12 @@ class Momentum:
         self._velocity = np.zeros(n, dtype=np.float32)
 
     @np.errstate(over="ignore", invalid="ignore")  # a diverging run is seen in its loss, not in warnings
-    def step(self, params: Floats, grad: Floats, lr_scale: float = 1.0) -> None:
+    def step(self, params: Floats, grad: Floats, lr_scale: float = 1.0, start: int = 0) -> None:
         """One step in place. Not the kernel `momentum`: it writes the update, too, for `sgd_update` to read again."""
-        self._velocity *= self._momentum
-        self._velocity += grad
-        sgd_update(params, self._velocity, self._lr * lr_scale)
+        velocity = self._velocity[start : start + len(grad)]
+        velocity *= self._momentum
+        velocity += grad
+        sgd_update(params, velocity, self._lr * lr_scale)
 
     def state(self) -> State:
         """`velocity` float32[n]."""
@@ -140,10 +146,13 @@ class AdamW:
         self._first = np.zeros(n, dtype=np.float32)
         self._second = np.zeros(n, dtype=np.float32)
 
-    def step(self, params: Floats, grad: Floats, lr_scale: float = 1.0) -> None:
+    def step(self, params: Floats, grad: Floats, lr_scale: float = 1.0, start: int = 0) -> None:
         """One step in place."""
-        self._steps += 1
-        adamw(params, self._first, self._second, grad, self._numbers, int(self._steps[0]), lr_scale)
+        part = slice(start, start + len(grad))
+        t = int(self._steps[0]) + 1
+        adamw(params, self._first[part], self._second[part], grad, self._numbers, t, lr_scale)
+        if start == 0:
+            self._steps[0] = t
 
     def state(self) -> State:
         """`steps` int64[1], `first` and `second` moments float32[n]."""

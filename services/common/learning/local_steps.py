@@ -14,7 +14,7 @@ from services.common.kernels import reduce_add
 from services.common.learning.datasets import Dataset
 from services.common.learning.inner import InnerOptimizer
 from services.common.learning.models import Model
-from services.common.learning.parameters import Floats
+from services.common.learning.parameters import Floats, aligned_empty
 from services.common.learning.shards import Range, batches, indices
 
 OnStep = Callable[[int, float], bool]
@@ -82,25 +82,30 @@ def run_local_steps(
     With `optimizer.prox` = mu > 0 the loss stepped on is F(local) + mu / 2 * |local - anchor|^2 (FedProx: Li et al.,
     MLSys 2020, eq. 2).
     `on_base` is for steps that begin before their base is made: from `anchor`, where the round before ended. The base
-    takes the anchor's place when it comes, and local moves along: local <- base + (local - anchor), as in delayed
-    synchronisation (Streaming DiLoCo: Douillard et al. 2025, arXiv:2501.18512, section 2.2, with alpha = 0).
+    takes the anchor's place when it comes, and local moves along: local <- base + (local - anchor). Nothing is mixed,
+    as it is in Streaming DiLoCo (arXiv:2501.18512): what was learnt since is kept whole, and counts once.
     A run that diverges gives a loss and a delta that are not finite, without a warning: the receiver refuses those.
     """
     assert 0 <= task.begin <= task.end <= 1, f"positions {task.begin} to {task.end}; 0 <= begin <= end <= 1 is needed"
     held = indices(task.seed, len(dataset.y_train), task.ranges)
     assert len(held), f"shard {task.shard} of round {task.round} is empty"
     shard_batches = list(batches(task.seed, task.round, task.shard, held, task.batch))
-    local = anchor.copy()
-    gradient = np.empty_like(local)
-    apart = np.empty_like(local) if optimizer.prox else None
+    local = aligned_empty(len(anchor))
+    local[:] = anchor
+    lr_scale = 1.0
+
+    def take(start: int, gradient: Floats) -> None:
+        part = slice(start, start + len(gradient))
+        if optimizer.prox:
+            _add_prox(gradient, optimizer.prox, local[part], anchor[part])
+        optimizer.step(local[part], gradient, lr_scale, start)
+
     loss_sum, samples, n_correct = 0.0, 0, 0
     for step, rows in enumerate(islice(cycle(shard_batches), task.k_steps), start=1):
         if on_base is not None and (base := on_base(False)) is not None:
             anchor, on_base = _rebase(local, anchor, base), None
-        loss, batch_correct = model.loss_and_gradient(local, dataset.x_train[rows], dataset.y_train[rows], gradient)
-        if apart is not None:
-            _add_prox(gradient, optimizer.prox, local, anchor, apart)
-        optimizer.step(local, gradient, optimizer.schedule.factor(task.position(step)))
+        lr_scale = optimizer.schedule.factor(task.position(step))
+        loss, batch_correct = model.gradient_in_parts(local, dataset.x_train[rows], dataset.y_train[rows], take)
         loss_sum += loss * len(rows)
         samples += len(rows)
         n_correct += batch_correct
@@ -111,7 +116,7 @@ def run_local_steps(
         assert base is not None, "without its base there is no delta"
         anchor = _rebase(local, anchor, base)
     with np.errstate(over="ignore", invalid="ignore"):
-        delta = np.subtract(anchor, local, out=gradient)
+        delta = np.subtract(anchor, local)
         if task.delta_scale != 1.0:
             delta *= np.float32(task.delta_scale)
     return LocalResult(delta, loss_sum / samples, samples, task.k_steps, n_correct, local)
@@ -126,7 +131,6 @@ def _rebase(local: Floats, anchor: Floats, base: Floats) -> Floats:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _add_prox(gradient: Floats, mu: float, local: Floats, anchor: Floats, apart: Floats) -> None:
-    """gradient += mu * (local - anchor), in place; `apart` is room for the difference."""
-    np.subtract(local, anchor, out=apart)
-    reduce_add(gradient, apart, mu)
+def _add_prox(gradient: Floats, mu: float, local: Floats, anchor: Floats) -> None:
+    """gradient += mu * (local - anchor), in place."""
+    reduce_add(gradient, local - anchor, mu)

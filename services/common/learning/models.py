@@ -6,7 +6,7 @@ a flat vector that the caller owns; a model object holds only shapes and scratch
 
 from typing import Protocol
 
-from services.common.learning.parameters import Floats, Ints, Layout
+from services.common.learning.parameters import Floats, Ints, Layout, TakePart
 from services.common.learning.perceptron import Perceptron
 from services.common.learning.specification import Specification, check_fields, choice, refuse, whole
 
@@ -32,6 +32,13 @@ class Model(Protocol):
 
     def loss_and_gradient(self, params: Floats, x: Floats, y: Ints, gradient_out: Floats) -> tuple[float, int]:
         """Mean loss over the rows and the number classified right; the gradient of that mean goes to `gradient_out`."""
+
+    def gradient_in_parts(self, params: Floats, x: Floats, y: Ints, take: TakePart) -> tuple[float, int]:
+        """The same, but the gradient goes to `take` in parts that follow one another from the last to the first.
+
+        A part comes as soon as it is known and its parameters are read no more: `take` may change these, and the part.
+        So an optimizer finds both in the CPU's cache, and the whole gradient need not lie in memory.
+        """
 
     def evaluate(self, params: Floats, x: Floats, y: Ints) -> tuple[float, float]:
         """Mean loss and accuracy (0..1) over all rows."""

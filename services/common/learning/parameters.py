@@ -4,7 +4,7 @@ Everything that moves, folds, encodes or stores parameters sees the flat vector;
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,11 @@ import xxhash
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
+
+TakePart = Callable[[int, Floats], None]
+"""(start, gradient of the parameters from `start` on): uses it; the array is the model's, valid until it returns."""
+
+CACHE_LINE_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,18 @@ class Layout:
             name: flat[offset : offset + math.prod(shape)].reshape(shape)
             for name, shape, offset in zip(self.names, self.shapes, self.offsets, strict=True)
         }
+
+
+def aligned_empty(*shape: int) -> Floats:
+    """A new C-contiguous float32 array that starts at a cache line; its numbers are not set.
+
+    NumPy's own start at any 16 bytes: then every second load or more touches two lines, and a step of training takes
+    about 6 % longer. For what is read and written in every step.
+    """
+    n = math.prod(shape)
+    room = np.empty(n + CACHE_LINE_BYTES // 4, dtype=np.float32)
+    first = -room.ctypes.data % CACHE_LINE_BYTES // 4
+    return room[first : first + n].reshape(shape)
 
 
 def layout_of(arrays: Iterable[tuple[str, tuple[int, ...]]]) -> Layout:

@@ -4,15 +4,20 @@ Gradients by backpropagation (Rumelhart, Hinton & Williams, Nature 323, 1986) of
 are BLAS calls: bits are equal on machines of one CPU type, BLAS build and thread count, not between them.
 """
 
+import math
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from services.common.learning.bits import Purpose, raw_bits, unit_uniforms
-from services.common.learning.parameters import Floats, Ints, layout_of
+from services.common.learning.parameters import Floats, Ints, Layout, TakePart, aligned_empty, layout_of
 
 EVALUATION_ROWS = 4096
 """Rows per forward pass in `evaluate` and `predict`, so that memory does not grow with the data."""
+
+PART_VALUES = 1 << 17
+"""Parameters in a part of the gradient: with these it takes 1 MiB, for the CPU's second-level cache to hold."""
 
 
 class Perceptron:
@@ -25,6 +30,7 @@ class Perceptron:
             for i, (rows, columns) in enumerate(pairwise(widths))
             for array in ((f"weight{i}", (rows, columns)), (f"bias{i}", (columns,)))
         )
+        self._pieces = _pieces_of(self.layout)
         self._capacity = 0
         self._buffers: list[Floats] = []
         self._gradients: list[Floats] = []
@@ -54,8 +60,18 @@ class Perceptron:
         `gradient_out` (float32[n], the caller's) is overwritten with the gradient of the mean. Numbers that are not
         finite give a loss that is not finite, without a warning: the caller looks at the loss.
         """
+
+        def take(start: int, part: Floats) -> None:
+            gradient_out[start : start + len(part)] = part
+
+        return self.gradient_in_parts(params, x, y, take)
+
+    def gradient_in_parts(self, params: Floats, x: Floats, y: Ints, take: TakePart) -> tuple[float, int]:
+        """The same, but the gradient goes to `take` in parts that follow one another from the last to the first.
+
+        Each is within one layer, and small enough for the CPU's cache; a small model is one part.
+        """
         weights, biases = self._split(params)
-        weight_gradients, bias_gradients = self._split(gradient_out)
         rows = np.arange(len(y))
         with np.errstate(over="ignore", invalid="ignore"):
             activations = [x, *self._forward(weights, biases, x)]
@@ -64,13 +80,18 @@ class Perceptron:
             error[rows, y] -= np.float32(1)
             error /= np.float32(len(y))  # d(mean loss) / d(logits) = (p - onehot) / b
             for i in reversed(range(len(weights))):
-                np.matmul(activations[i].T, error, out=weight_gradients[i])
-                np.sum(error, axis=0, out=bias_gradients[i])
-                if i:
+                back = error
+                if i:  # before `take` changes these weights
                     back = self._gradients[i - 1][: len(y)]
                     np.matmul(error, weights[i].T, out=back)
                     back *= activations[i] > 0
-                    error = back
+                for piece in self._pieces[i]:
+                    np.matmul(activations[i][:, piece.rows].T, error, out=piece.weights)
+                    if piece.biases is not None:
+                        np.add.reduce(error, axis=0, out=piece.biases)
+                    if piece.part is not None:
+                        take(piece.start, piece.part)
+                error = back
         return loss / len(y), n_correct
 
     def evaluate(self, params: Floats, x: Floats, y: Ints) -> tuple[float, float]:
@@ -119,8 +140,46 @@ class Perceptron:
     def _reserve(self, rows: int) -> None:
         if rows > self._capacity:
             self._capacity = rows
-            self._buffers = [np.empty((rows, width), dtype=np.float32) for width in self.widths[1:]]
-            self._gradients = [np.empty((rows, width), dtype=np.float32) for width in self.widths[1:-1]]
+            self._buffers = [aligned_empty(rows, width) for width in self.widths[1:]]
+            self._gradients = [aligned_empty(rows, width) for width in self.widths[1:-1]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Piece:
+    """Some rows of one layer's weights, and where their gradient is written."""
+
+    rows: slice
+    weights: Floats
+    biases: Floats | None
+    """With the layer's last rows come its biases."""
+    start: int
+    """The first of these parameters."""
+    part: Floats | None
+    """The part of the gradient that begins there and is complete with this piece, if one does."""
+
+
+def _pieces_of(layout: Layout) -> list[list[_Piece]]:
+    """The pieces of each layer, the last rows first. All share one buffer, of a part or of the whole gradient."""
+    whole = layout.n <= PART_VALUES
+    buffer = aligned_empty(layout.n if whole else PART_VALUES + 2 * max(columns for (columns,) in layout.shapes[1::2]))
+    layers: list[list[_Piece]] = []
+    for (rows, columns), offset in zip(layout.shapes[0::2], layout.offsets[0::2], strict=True):
+        n_pieces = 1 if whole else math.ceil(rows * columns / PART_VALUES)
+        height = math.ceil(rows / n_pieces)
+        layers.append([])
+        for first in reversed(range(0, rows, height)):
+            last = min(first + height, rows)
+            start = offset + first * columns
+            begin = start if whole else 0
+            end = begin + (last - first) * columns
+            weights = buffer[begin:end].reshape(last - first, columns)
+            biases = buffer[end : end + columns] if last == rows else None
+            if whole:
+                part = buffer if start == 0 else None
+            else:
+                part = buffer[:end] if biases is None else buffer[: end + columns]
+            layers[-1].append(_Piece(slice(first, last), weights, biases, start, part))
+    return layers
 
 
 def _softmax_in_place(logits: Floats, y: Ints) -> tuple[float, int]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from services.common.learning.inner import build_inner
 from services.common.learning.models import build_model
+from services.common.learning.parameters import Floats
 
 INPUTS, CLASSES, BATCH = 64, 10, 32
 HIDDEN = [64, 64]
@@ -18,13 +19,14 @@ def measure(duration_s: float = DURATION_S) -> float:
     model = build_model({"family": "mlp", "hidden": HIDDEN}, INPUTS, CLASSES)
     optimizer = build_inner({"name": "sgd", "lr": 0.01}, model.n_parameters)
     parameters = model.initial_parameters(0)
-    gradient = np.empty_like(parameters)
     x = np.linspace(0, 1, BATCH * INPUTS, dtype=np.float32).reshape(BATCH, INPUTS)
     y = np.arange(BATCH, dtype=np.int64) % CLASSES
 
+    def take(start: int, gradient: Floats) -> None:
+        optimizer.step(parameters[start : start + len(gradient)], gradient, start=start)
+
     def step() -> None:
-        model.loss_and_gradient(parameters, x, y, gradient)
-        optimizer.step(parameters, gradient)
+        model.gradient_in_parts(parameters, x, y, take)
 
     for _ in range(WARM_UP_STEPS):
         step()

@@ -83,6 +83,20 @@ def test_a_loaded_state_goes_on_bit_for_bit(spec: Mapping[str, Any], rule: Rule)
     del rule
 
 
+@pytest.mark.parametrize(("spec", "rule"), CASES, ids=IDS)
+def test_steps_in_parts_have_the_bits_of_whole_steps(spec: Mapping[str, Any], rule: Rule) -> None:
+    params, gradients = drawn()
+    in_parts, whole, parted = params.copy(), build_inner(spec, N), build_inner(spec, N)
+    for gradient in gradients:
+        whole.step(params, gradient, 0.5)
+        for part in (slice(700, N), slice(33, 700), slice(0, 33)):
+            parted.step(in_parts[part], gradient[part], 0.5, part.start)
+    assert np.array_equal(params, in_parts)
+    for name, array in whole.state().items():
+        assert np.array_equal(parted.state()[name], array)
+    del rule
+
+
 def test_state_is_a_copy_and_a_state_that_does_not_fit_changes_nothing() -> None:
     optimizer = build_inner({"name": "momentum", "lr": 0.1}, 3)
     optimizer.step(np.zeros(3, np.float32), np.ones(3, np.float32))

@@ -149,6 +149,25 @@ def test_prox_adds_the_pull_to_the_anchor_to_the_gradient(inner: dict[str, objec
     assert np.abs(result.delta - plain.delta).max() > 1e-3, "the pull is seen"
 
 
+@pytest.mark.parametrize(
+    "inner", [SGD, {"name": "momentum", "lr": 0.05}, {"name": "adamw", "lr": 0.01}], ids=lambda inner: inner["name"]
+)
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+def test_a_model_whose_gradient_comes_in_parts_gets_the_bits_of_whole_steps(
+    inner: dict[str, object], mu: float
+) -> None:
+    model = build_model({"family": "mlp", "hidden": [400, 400]}, 2, 3)
+    anchor = model.initial_parameters(3)
+    result = run_local_steps(model, build_inner({**inner, "prox": mu}, len(anchor)), anchor, DATASET, TASK, never)
+    rule, local, gradient = build_inner(inner, len(anchor)), anchor.copy(), np.empty_like(anchor)
+    made = list(batches(5, 2, 1, indices(5, 80, TASK.ranges), 8))
+    for step in range(12):
+        rows = made[step % 5]
+        model.loss_and_gradient(local, DATASET.x_train[rows], DATASET.y_train[rows], gradient)
+        rule.step(local, gradient + np.float32(mu) * (local - anchor))
+    assert np.array_equal(result.delta, anchor - local)
+
+
 def test_prox_0_and_a_constant_schedule_change_no_bit() -> None:
     plain = run_local_steps(MODEL, build_inner(SGD, len(ANCHOR)), ANCHOR, DATASET, TASK, never)
     spelt = {**SGD, "prox": 0, "schedule": "constant", "warmup": 0}

@@ -9,7 +9,7 @@ import pytest
 from services.common.errors import SettingsError
 from services.common.learning.models import HIDDEN_LAYERS_MAX, Model, build_model
 from services.common.learning.parameters import digest
-from services.common.learning.perceptron import EVALUATION_ROWS
+from services.common.learning.perceptron import EVALUATION_ROWS, PART_VALUES
 
 SPECS: list[dict[str, Any]] = [
     {"family": "softmax"},
@@ -89,6 +89,32 @@ def test_loss_gradient_accuracy_and_probabilities_equal_a_second_implementation(
     np.testing.assert_allclose(gradient, true_gradient, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(model.predict(params, x), probabilities, rtol=1e-5, atol=1e-6)
     assert model.evaluate(params, x, y) == pytest.approx((true_loss, true_correct / rows), rel=1e-5)
+
+
+@pytest.mark.parametrize("hidden", [[5], [300, 900]], ids=str)
+def test_a_gradient_in_parts_is_the_gradient_also_when_parts_already_taken_change_the_parameters(
+    hidden: list[int],
+) -> None:
+    model = build_model({"family": "mlp", "hidden": hidden}, INPUTS, CLASSES)
+    params = off_the_kinks(model.initial_parameters(5))
+    x, y = examples(7)
+    true_loss, true_gradient, _ = reference(model, params, x, y)
+    taken: list[tuple[int, np.ndarray]] = []
+
+    def take(start: int, part: np.ndarray) -> None:
+        taken.append((start, part.copy()))
+        params[start : start + len(part)] = np.nan  # as far from any update as can be
+        part[:] = np.nan
+
+    loss, _ = model.gradient_in_parts(params, x, y, take)
+    assert loss == pytest.approx(true_loss, rel=1e-5)
+    taken.reverse()
+    starts, lengths = [start for start, _ in taken], [len(part) for _, part in taken]
+    assert starts == [0, *np.cumsum(lengths)[:-1]], "without gaps, from the last to the first"
+    assert sum(lengths) == model.n_parameters
+    assert max(lengths) <= PART_VALUES + 2 * 900
+    assert len(taken) == (1 if model.n_parameters <= PART_VALUES else 1 + 3 + 1)
+    np.testing.assert_allclose(np.concatenate([part for _, part in taken]), true_gradient, rtol=1e-3, atol=1e-5)
 
 
 def test_evaluation_in_parts_equals_one_pass() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xxhash
 
-from services.common.learning.parameters import digest, layout_of
+from services.common.learning.parameters import CACHE_LINE_BYTES, aligned_empty, digest, layout_of
 
 
 def test_views_lie_one_after_another_and_share_the_memory() -> None:
@@ -19,6 +19,13 @@ def test_views_lie_one_after_another_and_share_the_memory() -> None:
     views["scale"][...] = 99
     assert (flat[3], flat[9]) == (33, 99)
     assert all(np.shares_memory(view, flat) for view in views.values())
+
+
+def test_aligned_arrays_start_at_a_cache_line_and_are_of_the_shape_asked_for() -> None:
+    kept = [aligned_empty(*shape) for shape in [(1,), (33,), (5, 7), (1_002_570,)] * 4]
+    assert {array.ctypes.data % CACHE_LINE_BYTES for array in kept} == {0}
+    assert [array.shape for array in kept[:4]] == [(1,), (33,), (5, 7), (1_002_570,)]
+    assert all(array.dtype == np.float32 and array.flags.carray for array in kept)
 
 
 @pytest.mark.parametrize(
