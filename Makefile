@@ -31,7 +31,7 @@ endif
 endif
 
 .PHONY: help setup kernels test check simulation simulate demo up down images containers browser
-.PHONY: bench-kernels bench-wire emulated chaos release requirements clean uninstall
+.PHONY: bench-kernels bench-wire bench-speed emulated chaos release requirements clean uninstall
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -75,6 +75,9 @@ bench-kernels: $(STAMPS)/kernels $(BENCH)/installed ## Time the kernels against 
 bench-wire: $(STAMPS)/kernels $(WIRE)/installed $(HIVEMIND)/installed ## Time rounds, against the link and others
 	@$(WIRE)/bin/python -m bench.wire $(if $(ARGS),$(ARGS),--json bench/results/wire.json)
 	@$(if $(ARGS),:,$(WIRE)/bin/python -m bench.learning --json bench/results/learning.json)
+
+bench-speed: $(STAMPS)/kernels $(WIRE)/installed ## Measure whether one more PC makes a training finish sooner
+	@$(WIRE)/bin/python -m bench.speed $(if $(ARGS),$(ARGS),--json bench/results/speed.json)
 
 chaos: setup $(STAMPS)/dev ## Hurt a real cluster every 5 s: make chaos FAULTS=60 SEED=7; UNITS=24 compares the bits
 	@$(PY) -m services.tests.chaos $(if $(FAULTS),--faults "$(FAULTS)") $(if $(SEED),--seed "$(SEED)") \

@@ -1,10 +1,10 @@
-"""A real master and workers that do not train, on loopback or on slow links; rounds as the master closes them."""
+"""A real master and workers, which do not train if nothing else is said, on loopback or on slow links; their rounds."""
 
 import contextlib
 import json
 import os
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -44,6 +44,16 @@ def parameters_of(model: dict[str, Any]) -> int:
     return (DIGITS_INPUTS + 1) * first + (first + 1) * second + (second + 1) * DIGITS_CLASSES
 
 
+@dataclass(frozen=True)
+class Programs:
+    """The modules that run, what both get in their environment, and the speed in samples/s each worker claims."""
+
+    master: str = "services.master"
+    agent: str = "bench.wire.null_agent"
+    env: Mapping[str, str] = field(default_factory=dict)
+    score: float = 1000.0  # 0: it is measured
+
+
 @dataclass
 class Rounds:
     """What was seen of a run: seconds of each counted round, and what `look` gave at the ends."""
@@ -65,14 +75,27 @@ class Rounds:
 
 
 class Cluster:
-    """Ends with the `with` block. `home` holds all data; `master_data` may lie elsewhere."""
+    """Ends with the `with` block. `home` holds all data, but what the master keeps may lie elsewhere.
+
+    `admit` is told (number, process id) of each worker as soon as it is started, numbers from 1.
+    """
 
     def __init__(
-        self, home: Path, workers: int, links: Links | None = None, *, master: Path | None = None, profile: bool = False
+        self,
+        home: Path,
+        workers: int,
+        links: Links | None = None,
+        *,
+        master: Path | None = None,
+        profile: bool = False,
+        programs: Programs | None = None,
+        admit: Callable[[int, int], None] = lambda number, pid: None,
     ) -> None:
         self.home, self.workers, self._links = home, workers, links
         self.master = master or home / "master"
         self.profile = profile
+        self._programs = programs or Programs("bench.wire.timed_master" if profile else "services.master")
+        self._admit = admit
         self._group = Group(home / "logs")
         self.pids: dict[str, int] = {}
 
@@ -150,7 +173,7 @@ class Cluster:
             master[times.VARIABLE] = str(self.home)
         join = places.local_join_file(self.master)
         with self._inside(0):
-            self._launch("master", "bench.wire.timed_master" if self.profile else "services.master", master)
+            self._launch("master", self._programs.master, master)
             wait_for(lambda: join.is_file() or None, "the master", START_S, self._group.check)
             self.operator = Operator(self.master, self._group.check)
         for number in range(1, self.workers + 1):
@@ -159,16 +182,17 @@ class Cluster:
                 "MAHE_WORKER_JOIN_FILE": str(join),
                 "MAHE_WORKER_NAME": f"worker-{number}",
                 "MAHE_WORKER_THREADS": "1",
-                "MAHE_WORKER_SCORE": "1000",
+                "MAHE_WORKER_SCORE": str(self._programs.score),
             }
             if self.profile:
                 worker[times.VARIABLE] = str(self.home)
             with self._inside(number):
-                self._launch(f"worker-{number}", "bench.wire.null_agent", worker)
+                self._launch(f"worker-{number}", self._programs.agent, worker)
+            self._admit(number, self.pids[f"worker-{number}"])
         self.operator.until_linked(self.workers)
 
     def _launch(self, name: str, module: str, env: dict[str, str]) -> None:
-        kept = {**places.without_service_settings(), **env}
+        kept = {**places.without_service_settings(), **self._programs.env, **env}
         self.pids[name] = self._group.start(name, module, kept).process.pid
         if FIRST in os.environ:
             Path(f"/proc/{self.pids[name]}/autogroup").write_text(str(MOST_URGENT))

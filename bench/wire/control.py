@@ -68,14 +68,25 @@ class Operator:
 
     def closings(self, limit_s: float) -> Iterator[tuple[int, int]]:
         """(round, time in ms by the master's clock) of each round that closes; TimeoutError after a silence."""
+        last = 0
+        for event in self.rounds(limit_s):
+            if event.data["round"] > last and not event.text:
+                last = event.data["round"]
+                yield last, event.time_ms
+
+    def rounds(self, limit_s: float) -> Iterator[Any]:
+        """The events of rounds: one without a text when it closes, one when it is evaluated, or is not after all.
+
+        TimeoutError after a silence, AssertionError when the run has failed.
+        """
         deadline = time.monotonic() + limit_s
         last = 0
         while True:
             for event in self._turn():
-                if event.kind == "ROUND" and event.data["round"] > last and not event.text:
+                if event.kind == "ROUND":
                     last = event.data["round"]
                     deadline = time.monotonic() + limit_s
-                    yield last, event.time_ms
+                    yield event
                 if event.kind == "RUN" and event.data.get("phase") == "FAILED":
                     raise AssertionError(event.data["reason"])
             if time.monotonic() > deadline:

@@ -21,7 +21,8 @@ def draw(path: Path, wire: list[Row], overhead: list[Row]) -> list[Path]:
     return drawn
 
 
-def _figure() -> tuple[Any, Any]:
+def canvas() -> tuple[Any, Any]:
+    """An empty picture and its axes; only where matplotlib is installed."""
     # ruff: noqa: PLC0415 - only where it is installed
     import matplotlib as mpl
 
@@ -34,7 +35,7 @@ def _figure() -> tuple[Any, Any]:
 
 
 def _exchange(path: Path, rows: list[Row]) -> Path:
-    figure, axes = _figure()
+    figure, axes = canvas()
     at = range(len(rows))
     axes.bar([one - 0.2 for one in at], [row["limit_s"] for row in rows], 0.4, color=OTHER, label="limit of the link")
     axes.bar([one + 0.2 for one in at], [row["exchange_s"] for row in rows], 0.4, color=OURS, label="MAHE")
@@ -46,7 +47,7 @@ def _exchange(path: Path, rows: list[Row]) -> Path:
 
 
 def _bytes(path: Path, rows: list[Row]) -> Path:
-    figure, axes = _figure()
+    figure, axes = canvas()
     at = range(len(rows))
     axes.bar([one - 0.2 for one in at], [row["wire_up"] / 1e6 for row in rows], 0.4, color=OURS, label="up")
     axes.bar([one + 0.2 for one in at], [row["wire_down"] / 1e6 for row in rows], 0.4, color=THIRD, label="down")
@@ -58,7 +59,7 @@ def _bytes(path: Path, rows: list[Row]) -> Path:
 
 
 def _overhead(path: Path, rows: list[Row]) -> Path:
-    figure, axes = _figure()
+    figure, axes = canvas()
     least = min(row["workers"] for row in rows)
     shown = [row for row in rows if row["workers"] == least and row["encoding"] == "fp32"]
     series = (

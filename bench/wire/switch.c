@@ -6,7 +6,7 @@
  * has two directions at MBIT each, a frame is stored whole before it goes on, and the output of a port has a queue of
  * QUEUE_KIB that drops what does not fit. The input of a port does not drop: like a network card it takes the next
  * frame from its machine only when the last one is out. DELAY_US is what a cable of that length would add, one way.
- * Says "ready"; ends on SIGTERM and then tells how many frames it has dropped.
+ * Says "ready"; ends on SIGTERM, or when its maker does, and then tells how many frames it has dropped.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -165,6 +166,7 @@ int main(int arguments, char **words) {
     for (int i = 0; i < count; i++) open_port(&ports[i], words[4 + i]);
     signal(SIGTERM, end);
     signal(SIGINT, end);
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* nobody else would end it when its maker is killed */
     int real_time = sched_setscheduler(0, SCHED_FIFO, &first) == 0; /* a switch does not wait for a busy processor */
     printf("ready%s\n", real_time ? "" : " without real-time priority");
     fflush(stdout);

@@ -14,7 +14,7 @@ from services.console import page
 from services.console.context import PROBLEMS, Console
 from services.console.guard import Guard
 from services.console.problems import MEDIA_TYPE, Problem, problem_json, status_of
-from services.console.routes import datasets, events, health, join_strings, presets, runs, state, workers
+from services.console.routes import datasets, estimate, events, health, join_strings, presets, runs, state, workers
 
 API = "/api/v1"
 VERSION = "0.1.0"
@@ -41,7 +41,7 @@ def build(console: Console, hosts: frozenset[str], log: Log) -> Guard:
         lifespan=lifespan,
     )
     app.state.console = console
-    for module in (state, runs, presets, workers, datasets, join_strings, events):
+    for module in (state, runs, estimate, presets, workers, datasets, join_strings, events):
         app.include_router(module.router, prefix=API, responses=PROBLEMS)
     app.include_router(health.router)
     _add_page(app, console.token)

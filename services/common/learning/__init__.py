@@ -13,6 +13,7 @@ from services.common.learning.parameters import Floats, Ints, Layout, bytes_dige
 from services.common.learning.robust import coordinate_median, trimmed_mean
 from services.common.learning.shards import Range, batches, indices, permutation
 from services.common.learning.specification import BAD_SPECIFICATION, Specification
+from services.common.learning.speed import Workload, benchmark_workload, expected_samples_per_s, workload
 
 __all__ = [
     "BAD_SPECIFICATION",
@@ -31,8 +32,10 @@ __all__ = [
     "OuterOptimizer",
     "Range",
     "Specification",
+    "Workload",
     "apply_update",
     "batches",
+    "benchmark_workload",
     "build_inner",
     "build_model",
     "build_outer",
@@ -42,9 +45,11 @@ __all__ = [
     "describe",
     "digest",
     "encodings",
+    "expected_samples_per_s",
     "indices",
     "load",
     "permutation",
     "run_local_steps",
     "trimmed_mean",
+    "workload",
 ]

@@ -4,15 +4,12 @@ from collections.abc import AsyncGenerator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, Field
 
-from services.common.errors import quoted
 from services.common.protocol.control import (
     CreateRun,
     ListCheckpoints,
-    ListDatasets,
     ListRounds,
     ListRuns,
     PauseRun,
@@ -20,24 +17,13 @@ from services.common.protocol.control import (
     StopRun,
 )
 from services.common.protocol.messages import Count, RunId
-from services.common.protocol.presets import PRESETS, Preset, fill_in
-from services.common.protocol.spec import RunSpec
 from services.console.context import Console, ConsoleDep
 from services.console.problems import BrokenTransfer, Problem
+from services.console.run_request import RunRequest, complete
 
 LIST_MAX = 500
 router = APIRouter(prefix="/runs", tags=["runs"])
 Limit = Annotated[int, Query(ge=1, le=LIST_MAX)]
-
-
-class RunRequest(RunSpec):
-    """A run's specification, any part of it. The rest comes from preset, data set's recommendation and defaults."""
-
-    preset: Annotated[str, StringConstraints(max_length=64)] | None = Field(
-        default=None,
-        description="How to train, in one word (`GET /api/v1/presets`); null: as the data set recommends",
-        json_schema_extra={"enum": [*PRESETS, None]},
-    )
 
 
 class RunStarted(BaseModel):
@@ -60,13 +46,7 @@ async def create_run(console: ConsoleDep, request: RunRequest, response: Respons
     Of `inner` and `outer` single values may be given; `inner` named without `lr` gets one that works. BAD_SPEC: a
     value is not allowed, the sentence says which are. RUN_ACTIVE: another run goes on.
     """
-    preset = _preset(request.preset)
-    recommended = await _recommended(console, request.dataset)
-    given = {name: getattr(request, name) for name in request.model_fields_set if name != "preset"}
-    try:
-        spec = RunSpec.model_validate(fill_in(given, preset, recommended))
-    except ValidationError as error:
-        raise RequestValidationError(error.errors()) from None
+    spec, _ = await complete(console, request)
     answer = await console.ask(CreateRun(spec=spec))
     started = RunStarted(run=answer.get("run", ""), warnings=answer.get("warnings", []))
     response.headers["location"] = f"/api/v1/runs/{started.run}"
@@ -157,19 +137,3 @@ async def _rest(first: bytes, chunks: AsyncGenerator[bytes, None]) -> AsyncGener
         raise BrokenTransfer(problem.sentence) from None
     finally:
         await chunks.aclose()
-
-
-def _preset(name: str | None) -> Preset | None:
-    if name is None or name in PRESETS:
-        return PRESETS.get(name or "")
-    text = f"field preset is {quoted(name)}, allowed are {', '.join(PRESETS)}; see GET /api/v1/presets"
-    raise Problem(text, code="BAD_SPEC", errors=[{"field": "preset", "code": "BAD_SPEC", "message": text}])
-
-
-async def _recommended(console: Console, dataset: str) -> dict[str, Any]:
-    """What the card of a data set recommends; empty for one that is not there, which the master then refuses."""
-    answer = await console.ask(ListDatasets())
-    for item in answer.get("items", []):
-        if item.get("name") == dataset.removeprefix("builtin:"):
-            return dict(item.get("recommended") or {})
-    return {}

@@ -18,6 +18,7 @@ PATHS = {
     "/api/v1/runs/{run}/checkpoints/{number}": ["GET"],
     "/api/v1/datasets": ["GET"],
     "/api/v1/presets": ["GET"],
+    "/api/v1/estimate": ["POST"],
     "/api/v1/workers": ["GET", "DELETE"],
     "/api/v1/workers/{worker}": ["DELETE"],
     "/api/v1/join-strings": ["GET", "POST"],

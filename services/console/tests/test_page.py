@@ -164,6 +164,25 @@ def test_a_preset_fills_the_form_and_explains_itself(page: Page, master: Scripte
     assert spec["outer"] == {"name": "nesterov", "lr": 0.7, "mu": 0.6}
 
 
+def test_the_estimate_follows_the_form_and_the_workers(page: Page, master: ScriptedMaster) -> None:
+    estimate = page.locator("#start .estimate")
+    # 30 rounds of 50 steps of 32 samples on two workers of 900 and 1,800 samples/s.
+    expect(estimate).to_contain_text("About 36 s (PCs: 2) · 66.8 passes over the data · 35.2 KiB a round")
+    expect(estimate).to_contain_text("One PC alone finishes in 53 s: you need no second one.")
+    expect(estimate.locator("li").first).to_contain_text("△ So many passes tend to be learnt by heart")
+    page.get_by_label("Rounds", exact=True).fill("300")
+    expect(estimate).to_contain_text("About 6:02 min")
+    expect(estimate).to_contain_text("2 PCs are 1.5 times as fast as the fastest alone.")
+    page.get_by_label("Rounds", exact=True).fill("many")
+    expect(estimate).to_be_hidden()
+    expect(page.locator("#start-rounds-fault")).to_be_hidden()
+    page.get_by_label("Rounds", exact=True).fill("300")
+    expect(estimate).to_be_visible()
+    master.say("WORKER", "lab-pc-01 has left", {"id": "w1", "gone": True})
+    expect(estimate).to_contain_text("One PC is here")
+    assert [command for command in master.commands if command["name"] == "create_run"] == []
+
+
 def test_momentum_in_a_short_run_is_warned_of_while_choosing(page: Page) -> None:
     warning = page.locator("#start .notice.warn")
     expect(page.get_by_label("How to train")).to_have_value("standard")
@@ -237,6 +256,7 @@ def test_a_chinese_browser_gets_a_chinese_page(
     expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
     expect(page.get_by_label("怎样训练")).to_have_value("standard")
     expect(page.locator("#start")).to_contain_text("按数据集推荐的值训练")
+    expect(page.locator("#start .estimate")).to_contain_text("大约 36 s（电脑：2 台）")
     assert page.evaluate(TABLES_DIFFER) == []
     page.close()
 

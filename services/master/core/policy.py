@@ -17,6 +17,7 @@ JUDGED_EACH_TIME = 64  # a round of more leases is not looked through for each d
 SPEED_SPREAD_MAX = 64.0  # a faster claim than this many medians is not believed
 EAGER_LEASES_MAX = 4  # of a round: as many as the shell has places for deltas
 PUSHED_MAX = 4  # workers that get an update unasked: each costs the master a window of memory at that moment
+COUNTED_MAX = 1_000  # leases that one ROUND_CLOSED can name
 K_STEPS_MAX = 1_000_000  # of one TASK
 FAILURE_WAIT_MS, FAILURE_WAIT_MS_MAX = 1_000, 60_000
 PIECES_MAX = 200  # of pending data in one shard: a TASK must fit its header

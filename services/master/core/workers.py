@@ -1,6 +1,5 @@
 """Handlers for workers: joining, leaving, signs of life, the owner's pause, removal. Liveness is decided on Tick."""
 
-from services.common.protocol.limits import UNITS_MAX
 from services.common.protocol.messages import (
     Bye,
     Cancel,
@@ -13,7 +12,7 @@ from services.common.protocol.messages import (
     TaskRef,
     TaskRefuse,
 )
-from services.master.core import units
+from services.master.core import policy, units
 from services.master.core.commands import ForgetSession, Report, RevokeWorker
 from services.master.core.context import Context
 from services.master.core.events import RemoveWorker, Tick, WorkerHeard, WorkerJoined, WorkerLeft, WorkerSaid
@@ -169,7 +168,7 @@ def _tell_base(ctx: Context, worker: Worker) -> None:
     if run is None or first is None or first.phase is not RoundPhase.COLLECTING:
         return
     if any(lease.state is LeaseState.OUT for lease in first.of(worker.id)):
-        counted = run.closed_accepted.get(run.version, [])[:UNITS_MAX]  # of all: it knows which were its own
+        counted = run.closed_accepted.get(run.version, [])[: policy.COUNTED_MAX]  # of all: it knows which were its own
         closed = RoundClosed(
             term=ctx.state.term, run=run.id, round=run.version, version=run.version, digest=run.digest, counted=counted
         )

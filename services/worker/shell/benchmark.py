@@ -7,16 +7,18 @@ import numpy as np
 from services.common.learning.inner import build_inner
 from services.common.learning.models import build_model
 from services.common.learning.parameters import Floats
+from services.common.learning.speed import BENCHMARK_BATCH as BATCH
+from services.common.learning.speed import BENCHMARK_CLASSES as CLASSES
+from services.common.learning.speed import BENCHMARK_INPUTS as INPUTS
+from services.common.learning.speed import BENCHMARK_MODEL
 
-INPUTS, CLASSES, BATCH = 64, 10, 32
-HIDDEN = [64, 64]
 WARM_UP_STEPS = 5
 DURATION_S = 0.3
 
 
 def measure(duration_s: float = DURATION_S) -> float:
     """Samples per second of single local steps; more than 0."""
-    model = build_model({"family": "mlp", "hidden": HIDDEN}, INPUTS, CLASSES)
+    model = build_model(BENCHMARK_MODEL, INPUTS, CLASSES)
     optimizer = build_inner({"name": "sgd", "lr": 0.01}, model.n_parameters)
     parameters = model.initial_parameters(0)
     x = np.linspace(0, 1, BATCH * INPUTS, dtype=np.float32).reshape(BATCH, INPUTS)

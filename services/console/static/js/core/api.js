@@ -41,6 +41,7 @@ export function createApi(token) {
     state: () => json("GET", "state"),
     datasets: () => json("GET", "datasets"),
     presets: () => json("GET", "presets"),
+    estimate: (spec, signal) => json("POST", "estimate", spec, signal),
     createRun: (spec) => json("POST", "runs", spec),
     runAction: (run, action) => json("POST", `runs/${id(run)}/${action}`, {}),
     checkpoints: (run) => json("GET", `runs/${id(run)}/checkpoints`),

@@ -144,6 +144,28 @@ export const EN = {
   "start.number": "a number, please",
   "start.widths": "whole numbers separated by commas, please",
 
+  "estimate.time": "About {time} (PCs: {workers})",
+  "estimate.noTime": "No time yet",
+  "estimate.epochs": "{epochs} passes over the data",
+  "estimate.bytes": "{round} a round, {total} in all",
+  "estimate.verdict.NO_PC": "No PC that can train is here: add a machine.",
+  "estimate.verdict.ONE_PC_IS_ENOUGH": "One PC alone finishes in {alone}: you need no second one.",
+  "estimate.verdict.ONE_PC": "One PC is here; add another, and this says what it brings.",
+  "estimate.verdict.LEAVE_OUT": "Leave out {names}: the run is then {gain} times as fast as with all.",
+  "estimate.verdict.LINK_BOUND":
+    "{here} PCs are {speedup} times as fast as the fastest alone, for a round sends longer than it trains: " +
+    "take more local steps, or an encoding with fewer bytes.",
+  "estimate.verdict.HELPS": "{here} PCs are {speedup} times as fast as the fastest alone.",
+  "estimate.leave.SLOW_LINK": "{name}: its link is slow, and every round waits for it.",
+  "estimate.leave.SLOW_PC": "{name}: it is slow, and in rounds of equal pieces all wait for it.",
+  "estimate.leave.ADDS_NOTHING": "{name}: the others are enough, one more only waits.",
+  "estimate.hint.UNDER_TRAINED": "Too few examples are seen to learn from: take more rounds.",
+  "estimate.hint.OVER_TRAINED":
+    "So many passes tend to be learnt by heart: fewer rounds are enough, or watch the evaluation.",
+  "estimate.hint.WAITS_FOR_PCS": "The run waits until {workers} PCs are here; now there are {here}.",
+  "estimate.hint.LINK_NOT_MEASURED": "Not all links are measured yet: time for sending that is not known is left out.",
+  "estimate.hint.SPEED_NOT_MEASURED": "Not every PC has trained yet, so the time is rough.",
+
   "workers.title": "Workers",
   "workers.empty": "No worker has joined. Under “Add a machine” is the line to paste on another PC.",
   "workers.count": "{here} of {all} here · {cores} cores",

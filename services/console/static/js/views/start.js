@@ -6,6 +6,7 @@ import { t } from "../core/text.js";
 import { field, options } from "../ui/fields.js";
 import { advised, AGGREGATORS, BALANCES, ENCODINGS, INNER, OUTER, outerChoice, PRESET } from "./choices.js";
 import { warningOf, weighsAlike } from "./choices.js";
+import { estimateView } from "./estimate.js";
 import { isActive } from "./run.js";
 
 const NUMBERS = ["rounds", "k_steps", "batch", "min_workers"];
@@ -37,6 +38,7 @@ export function mountStart(root, { store, api }) {
   const why = h("span", { class: "muted" });
   const outcome = notice();
   const warning = h("p", { class: "notice warn", role: "status", hidden: true });
+  const estimated = estimateView(api);
   fields.dataset.hint(t("start.loading"));
   const nodes = (keys) => h("div", { class: "fields" }, keys.map((key) => fields[key].node));
   const advanced = h("details", { class: "more" }, h("summary", {}, t("start.advanced")), nodes(ADVANCED));
@@ -46,6 +48,7 @@ export function mountStart(root, { store, api }) {
     nodes(Object.keys(fields).filter((key) => !ADVANCED.includes(key))),
     advanced,
     warning,
+    estimated.node,
     h("div", { class: "buttons form-foot" }, submit, why),
     outcome.node,
   );
@@ -55,6 +58,7 @@ export function mountStart(root, { store, api }) {
   let rates = {};
   let reading = false;
   let busy = false;
+  let present = "";
 
   const value = (key) => fields[key].input.value;
   const chosen = () => catalog.find(({ name }) => name === value("dataset"));
@@ -75,6 +79,14 @@ export function mountStart(root, { store, api }) {
   store.on(["run", "link"], showState);
   store.on(["link"], ({ link }) => {
     if (link.state === "live" && catalog.length === 0 && !reading) readCatalog();
+  });
+
+  store.on(["workers"], ({ snapshot }) => {
+    const ready = (snapshot?.workers || []).filter(({ link, agent }) => link === "LINKED" && agent !== "paused");
+    const ids = ready.map(({ id }) => id).join();
+    if (ids === present) return;
+    present = ids;
+    reckon();
   });
 
   function showState({ link, snapshot, lostSince }) {
@@ -124,23 +136,29 @@ export function mountStart(root, { store, api }) {
     const sentence = warningOf(value("outer"), Number(value("rounds")));
     setText(warning, sentence && `△ ${sentence}`);
     warning.hidden = !sentence;
+    reckon();
   }
 
-  /** The specification; null when a field holds something that is not even a number. */
-  function read() {
+  /** The estimate of what the form holds; nothing while that is no specification. */
+  function reckon() {
+    estimated.ask(chosen() ? read(() => {}) : null);
+  }
+
+  /** The specification; null, and `complain(key, text)`, when a field holds something that is not even a number. */
+  function read(complain) {
     let good = true;
     const number = (key) => {
       const text = value(key).trim();
       const found = Number(text);
       if (text === "" || !Number.isFinite(found)) {
-        fields[key].fault(t("start.number"));
+        complain(key, t("start.number"));
         good = false;
       }
       return found;
     };
     const parts = value("hidden").split(/[\s,;]+/).filter(Boolean);
     if (parts.some((part) => !/^\d+$/.test(part))) {
-      fields.hidden.fault(t("start.widths"));
+      complain("hidden", t("start.widths"));
       good = false;
     }
     const spec = {
@@ -159,7 +177,7 @@ export function mountStart(root, { store, api }) {
   async function start() {
     outcome.say("");
     for (const one of Object.values(fields)) one.fault("");
-    const spec = read();
+    const spec = read((key, text) => fields[key].fault(text));
     if (!spec) return focusFault();
     busy = true;
     showState(store.state);

@@ -1,0 +1,98 @@
+"""The estimate of a run before it is started: steps, samples, epochs, bytes, minutes, and whether more PCs help."""
+
+import asyncio
+from typing import Any
+
+from fastapi import APIRouter
+
+from services.common.errors import MaheError
+from services.common.learning import Model, Workload, benchmark_workload, build_model, expected_samples_per_s, workload
+from services.common.protocol.estimate import Conditions, Estimate, Pc, estimate
+from services.common.protocol.limits import PARAMETERS_MAX
+from services.common.protocol.round_time import default_fixed_s, round_bytes
+from services.common.protocol.spec import RunSpec
+from services.console.context import ConsoleDep
+from services.console.run_request import Card, RunRequest, bad_spec, card_of, complete
+
+router = APIRouter(prefix="/estimate", tags=["runs"])
+Dict = dict[str, Any]
+OVERLAPS: dict[Any, bool] = {1: False, 2: True}
+"""By `rounds_in_flight`; anything else leaves it to the measured exchange."""
+
+
+@router.post("", operation_id="estimateRun", summary="What a run would amount to with the PCs present")
+async def estimate_run(console: ConsoleDep, request: RunRequest) -> Estimate:
+    """The body is that of `createRun`, and so are the refusals; nothing is started.
+
+    Speeds are those measured in training, else worked out from each PC's micro-benchmark. Once links are measured the
+    time for sending counts; until then a hint says that it is left out.
+    """
+    spec, cards = await complete(console, request)
+    card = card_of(cards, spec.dataset)
+    if card is None:
+        raise bad_spec("dataset", f"field dataset is {spec.dataset!r}, allowed are {', '.join(cards)}")
+    try:
+        model = _model(spec.model, card)
+    except MaheError as error:
+        raise bad_spec("model", error.sentence) from None
+    if model.n_parameters > PARAMETERS_MAX:
+        text = f"field model has {model.n_parameters} parameters, allowed are {PARAMETERS_MAX}; use a smaller one"
+        raise bad_spec("model", text)
+    conditions = _conditions(console.snapshot(), spec, model, card, cards)
+    return await asyncio.to_thread(estimate, spec, conditions)  # with a thousand PCs and units it takes seconds
+
+
+def _model(model: Dict, card: Card) -> Model:
+    return build_model(model, card["dimensions"], card["classes"])
+
+
+def _conditions(snapshot: Dict, spec: RunSpec, model: Model, card: Card, cards: dict[str, Card]) -> Conditions:
+    """What the mirror knows. What a master does not tell (yet) is taken as not measured."""
+    run = snapshot.get("run") or {}
+    wanted = workload(model, spec.batch)
+    trained = _trained(run, cards) or wanted
+    present = [worker for worker in snapshot.get("workers", []) if _can_train(worker)]
+    link, fixed_s = (snapshot.get("master") or {}).get("link_bytes_per_s"), None
+    if link is None and _sends_the_same(run, spec, model):
+        link, fixed_s = _parts_of_sync(run["sync_ms"] / 1000, spec, model.n_parameters, len(present))
+    return Conditions(
+        n_train=card["train"],
+        n_parameters=model.n_parameters,
+        pcs=tuple(_pc(worker, trained, wanted) for worker in present),
+        bytes_per_s=link,
+        fixed_s=fixed_s,
+        overlap=OVERLAPS.get(spec.rounds_in_flight),
+    )
+
+
+def _can_train(worker: Dict) -> bool:
+    here = worker["link"] == "LINKED" and worker["agent"] != "paused" and not worker.get("quarantined")
+    return here and worker["samples_per_s"] > 0
+
+
+def _pc(worker: Dict, trained: Workload, wanted: Workload) -> Pc:
+    """A worker that has trained was measured on the present run's model, the others on the benchmark's."""
+    measured = worker["accepted_rounds"] > 0
+    on = trained if measured else benchmark_workload()
+    speed = expected_samples_per_s(worker["samples_per_s"], on, wanted)
+    return Pc(str(worker["name"]), speed, worker.get("link_bytes_per_s"), measured)
+
+
+def _trained(run: Dict, cards: dict[str, Card]) -> Workload | None:
+    """What the workers of the present, or last, run trained; None when it is not known here."""
+    card = card_of(cards, run["spec"]["dataset"]) if run else None
+    return workload(_model(run["spec"]["model"], card), run["spec"]["batch"]) if card else None
+
+
+def _sends_the_same(run: Dict, spec: RunSpec, model: Model) -> bool:
+    """Whether the exchange that the present run measured is one of the same bytes: only then it says anything."""
+    same = run.get("n_parameters") == model.n_parameters and run["spec"]["encoding"] == spec.encoding
+    return same and run.get("sync_ms") is not None
+
+
+def _parts_of_sync(sync_s: float, spec: RunSpec, n_parameters: int, workers: int) -> tuple[float | None, float]:
+    """A measured exchange as (bytes/s of the master's link, fixed seconds): what is over the usual is the link's."""
+    fixed_s = default_fixed_s(n_parameters, workers)
+    if sync_s <= fixed_s or not workers:
+        return None, sync_s
+    return round_bytes(spec, n_parameters, workers) / (sync_s - fixed_s), fixed_s
