@@ -11,19 +11,27 @@ import xxhash
 from services.common.learning.encodings import Bytes, decode
 from services.common.learning.outer import apply_update
 from services.common.learning.parameters import Floats, digest
-from services.common.protocol.encodings import Encoding, encoded_bytes
+from services.common.protocol.encodings import ENCODINGS, Encoding, down_encoding, encoded_bytes
 
 SEAL_BYTES = 16
+DOWN = tuple(dict.fromkeys(down_encoding(one) for one in ENCODINGS))
 
 
-def follow(anchor: Floats, updates: Sequence[Bytes], encoding: Encoding, expected: str) -> Floats | None:
+def encoding_of(update: Bytes, n: int) -> Encoding | None:
+    """How an update of n values is encoded, which its length tells; None when it is of no encoding's length."""
+    return next((one for one in DOWN if encoded_bytes(one, n) == update.size), None)
+
+
+def follow(anchor: Floats, updates: Sequence[Bytes], expected: str) -> Floats | None:
     """The anchor after these updates, in order, as every replica applies them: a new float32[n], or `anchor` itself.
 
-    None when that has not the digest `expected`: then the replica is another one, or an update is damaged.
+    Each may have another encoding: a run that finds its link too slow changes it. None when the end has not the digest
+    `expected`: then the replica is another one, or an update is damaged.
     """
     followed = anchor.copy() if updates else anchor
     for encoded in updates:
-        if encoded.size != encoded_bytes(encoding, len(followed)):
+        encoding = encoding_of(encoded, len(followed))
+        if encoding is None:
             return None
         with np.errstate(over="ignore", invalid="ignore"):
             apply_update(followed, decode(encoding, encoded, len(followed)))

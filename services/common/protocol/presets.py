@@ -28,7 +28,6 @@ class Preset(Spec):
     title: str = Field(description="What people see")
     sentence: str = Field(description="What it is good for, in English")
     sets: dict[str, Any] = Field(description="The fields of the run that it sets; of `inner`, single values")
-    k_steps_max: int = Field(description="The most local steps per round that suit it")
 
 
 PRESETS: dict[str, Preset] = {
@@ -38,15 +37,13 @@ PRESETS: dict[str, Preset] = {
             id="quick",
             title="Quick",
             sentence="A first result in about a minute: few rounds, to see that everything works and that it learns.",
-            sets={"rounds": 10, "k_steps": 50, "encoding": "int8"},
-            k_steps_max=50,
+            sets={"rounds": 10, "k_steps": 50, "encoding": "int8", "k_auto": True, "k_steps_max": 50},
         ),
         Preset(
             id="standard",
             title="Standard",
             sentence="What is recommended for the data set, sent in a quarter of the bytes: right for most runs.",
-            sets={"encoding": "int8"},
-            k_steps_max=200,
+            sets={"encoding": "int8", "k_auto": True, "k_steps_max": 200},
         ),
         Preset(
             id="thorough",
@@ -56,11 +53,12 @@ PRESETS: dict[str, Preset] = {
             sets={
                 "rounds": 60,
                 "k_steps": 100,
+                "k_auto": True,
+                "k_steps_max": 500,
                 "encoding": "int8",
                 "outer": {"name": "nesterov", "lr": 0.7, "mu": 0.6},
                 "inner": {"schedule": "cosine", "warmup": 0.05},
             },
-            k_steps_max=500,
         ),
         Preset(
             id="long",
@@ -70,11 +68,12 @@ PRESETS: dict[str, Preset] = {
             sets={
                 "rounds": 200,
                 "k_steps": 20,
+                "k_auto": True,
+                "k_steps_max": 500,
                 "encoding": "int8",
                 "outer": {"name": "nesterov", "lr": 0.7, "mu": 0.9},
                 "inner": {"schedule": "cosine", "warmup": 0.1},
             },
-            k_steps_max=500,
         ),
     )
 }

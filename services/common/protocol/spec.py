@@ -33,6 +33,13 @@ class RunSpec(Spec):
         default=1, description="A round opens only with this many workers ready"
     )
     k_steps: Annotated[int, Field(ge=1, le=100_000)] = Field(default=50, description="Local steps per round")
+    k_auto: bool = Field(
+        default=False,
+        description="Let the master raise k_steps, so that workers train most of the time; not for units",
+    )
+    k_steps_max: Annotated[int, Field(ge=1, le=100_000)] = Field(
+        default=500, description="The most local steps per round that k_auto chooses"
+    )
     batch: Annotated[int, Field(ge=8, le=65_536)] = Field(default=32, description="Samples per local step")
     balance: Literal["proportional", "equal", "units"] = Field(
         default="proportional",

@@ -82,7 +82,7 @@ def test_a_value_that_only_the_whole_makes_wrong_is_refused_here(live: httpx.Cli
 def test_the_presets_are_told_and_described(client: httpx.Client) -> None:
     answer = client.get("/api/v1/presets").json()
     assert [one["id"] for one in answer["items"]] == ["quick", "standard", "thorough", "long"]
-    assert [one["k_steps_max"] for one in answer["items"]][:3] == [50, 200, 500]
+    assert [one["sets"]["k_steps_max"] for one in answer["items"]][:3] == [50, 200, 500]
     assert answer["learning_rates"]["adamw"] == 0.001
     schemas = client.get("/api/v1/openapi.json").json()["components"]["schemas"]
     for name in ("RunRequest", "RunStarted", "Preset"):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from services.common.protocol.messages import DeltaBegin, RunSpec, TaskRef, ToWorker
+from services.common.protocol.messages import DeltaBegin, Encoding, RunSpec, TaskRef, ToWorker
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,7 @@ class Fold:
 
     ref: TaskRef
     digest: str
+    encoding: Encoding
     weight: float
     clip: float | None
     bound: float
@@ -101,6 +102,7 @@ class Aggregate:
 
     run: str
     round: int
+    encoding: Encoding  # of the round's deltas
     weight: float
     clips: dict[int, float] = field(default_factory=dict)
 

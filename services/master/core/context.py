@@ -71,7 +71,7 @@ class Context:
             k_steps=lease.k_steps,
             batch=lease.batch,
             delta_scale=lease.delta_scale,
-            encoding=run.spec.encoding,
+            encoding=round_.encoding,
             rounds=run.spec.rounds,
             eager=len(round_.leases) <= EAGER_LEASES_MAX,
             fresh=round_.units,

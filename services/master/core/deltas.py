@@ -1,6 +1,6 @@
 """Handlers for deltas: is this piece of work wanted, is it good, is it in. Once per (run, round, shard)."""
 
-from services.common.protocol.messages import Ack, AckStatus, Cancel, DeltaBegin, TaskRef
+from services.common.protocol.messages import Ack, AckStatus, Cancel, DeltaBegin, TaskRef, encoded_bytes
 from services.master.core import clipping, policy, units
 from services.master.core.commands import DropStaged, Fold, Report, Stage
 from services.master.core.context import Context
@@ -9,6 +9,9 @@ from services.master.core.state import ACTIVE, Lease, LeaseState, Round, RoundPh
 from services.master.core.workers import on_heard
 
 SPEED_WEIGHT = 0.5  # of the newest measurement in the exponential average
+CHANGE = 1.25  # a speed that differs by more is no noise: its PC got busy, or idle
+CHANGE_WEIGHT = 0.9
+UPLOAD_MS_MIN = 50  # a shorter upload says nothing about the link
 
 
 def on_delta_begin(ctx: Context, event: WorkerSaid) -> None:
@@ -26,17 +29,17 @@ def on_delta_begin(ctx: Context, event: WorkerSaid) -> None:
         return
     run = ctx.state.run
     assert run is not None
-    text = _shape(begin, run)
+    round_ = run.round(begin.ref.round)
+    assert round_ is not None
+    text = _shape(begin, run, round_)
     if text:
         if lease.worker == worker.id:
             ctx.failed(worker, lease, f"{worker.name} sent a delta of another shape", refused=True, bad=True)
         _ack(ctx, worker.id, begin.ref, "refused", "DELTA_SHAPE", text)
         return
-    round_ = run.round(begin.ref.round)
-    assert round_ is not None
     units.claim(ctx, run, round_, lease, worker.id)
     lease.state, lease.reason = LeaseState.UPLOADING, ""
-    lease.loss, lease.delta_bytes = begin.loss, begin.bytes
+    lease.loss, lease.delta_bytes, lease.offered_ms = begin.loss, begin.bytes, ctx.now_ms
     lease.step_ms = begin.compute_ms / begin.steps if begin.steps else None
     lease.sync_ms = begin.sync_ms
     ctx.out.append(Stage(worker.id, begin))
@@ -71,13 +74,15 @@ def on_delta_staged(ctx: Context, event: DeltaStaged) -> None:
         return
     units.claim(ctx, run, round_, lease, worker.id)
     lease.state, lease.accepted_ms = LeaseState.ACCEPTED, ctx.now_ms
+    _measure_link(worker, lease)
     lease.absmax, lease.norm, lease.clip = event.absmax * clip, event.norm, clip
     if round_.base_version != worker.mismatch_version:
         worker.mismatches = 0
     clipping.tell(ctx, worker, round_, lease)
     worker.failures, worker.not_before_ms, worker.reason = 0, 0, ""
     known = None if clipping.is_settled_later(run, round_) else clip
-    ctx.out.append(Fold(ref, event.digest, lease.samples / round_.samples, known, round_.bound))
+    weight = lease.samples / round_.samples
+    ctx.out.append(Fold(ref, event.digest, round_.encoding, weight, known, round_.bound))
     _ack(ctx, event.worker, ref, "accepted", "OK", "accepted; keep it until the round is closed")
 
 
@@ -93,11 +98,11 @@ def on_upload_stalled(ctx: Context, event: UploadStalled) -> None:
     ctx.report_worker(worker, f"{reason}; its shard comes again")
 
 
-def _shape(begin: DeltaBegin, run: Run) -> str:
+def _shape(begin: DeltaBegin, run: Run, round_: Round) -> str:
     """What does not fit in what was announced; empty when all does."""
-    if begin.encoding != run.spec.encoding:
-        return f"field encoding is {begin.encoding}, allowed is {run.spec.encoding}"
-    needed = run.delta_bytes
+    if begin.encoding != round_.encoding:
+        return f"field encoding is {begin.encoding}, allowed is {round_.encoding}"
+    needed = encoded_bytes(round_.encoding, run.n_parameters)
     if begin.bytes != needed:
         return f"field bytes is {begin.bytes}, allowed is {needed} ({run.n_parameters} values as {begin.encoding})"
     chunks = -(-begin.bytes // begin.chunk_bytes)
@@ -149,8 +154,20 @@ def _measure(worker: Worker, begin: DeltaBegin) -> None:
         return
     speed = 1000.0 * begin.samples / begin.compute_ms
     if worker.measured:
-        speed = SPEED_WEIGHT * speed + (1 - SPEED_WEIGHT) * worker.samples_per_s
+        is_change = not 1 / CHANGE <= speed / worker.samples_per_s <= CHANGE
+        weight = CHANGE_WEIGHT if is_change else SPEED_WEIGHT
+        speed = weight * speed + (1 - weight) * worker.samples_per_s
     worker.samples_per_s, worker.measured = speed, True
+
+
+def _measure_link(worker: Worker, lease: Lease) -> None:
+    """What the link to a worker carried of its last delta, beside the others: a lower bound."""
+    took_ms = lease.accepted_ms - lease.offered_ms
+    if took_ms < UPLOAD_MS_MIN:
+        return
+    speed = 1000.0 * lease.delta_bytes / took_ms
+    before = worker.link_bytes_per_s
+    worker.link_bytes_per_s = speed if before is None else SPEED_WEIGHT * speed + (1 - SPEED_WEIGHT) * before
 
 
 def _ack(ctx: Context, worker: str, ref: TaskRef, status: AckStatus, code: str, text: str) -> None:

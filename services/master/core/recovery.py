@@ -35,6 +35,7 @@ def round_table(run: Run, round_: Round) -> dict[str, Any]:
         "round": round_.number,
         "attempt": round_.attempt,
         "opened_at": run.version,
+        "encoding": round_.encoding,
         "pace": asdict(run.pace),
         "bound": round_.bound,
         "clip_limit": round_.clip_limit,
@@ -174,7 +175,10 @@ def _open_again(state: State, run: Run, table: dict[str, Any], names: dict[str, 
     leases = [
         Lease(**{**lease, "ranges": [(start, stop) for start, stop in lease["ranges"]]}) for lease in table["leases"]
     ]
-    round_ = Round(table["round"], table["attempt"], table["bound"], leases, now_ms, saved=True)
+    round_ = Round(
+        table["round"], table["attempt"], table["bound"], leases, now_ms, table.get("encoding", run.encoding)
+    )
+    round_.saved = True
     opened_at = _opened_at(run, table)
     if opened_at == run.version:
         run.cursor, run.pending = table["cursor"], [(start, stop) for start, stop in table["pending"]]

@@ -183,8 +183,7 @@ def _consider_opening(ctx: Context, run: Run) -> None:
             ctx.set_phase(run, RunPhase.WAITING, f"{reason} ({run.trouble})" if run.trouble else reason)
         return
     number = run.version + len(run.rounds) + 1
-    if text := pace.choose(run, number):
-        ctx.out.append(Report("PACE", text, {}))
+    ctx.out += [Report("PACE", text, {}) for text in pace.choose(run, number, ready)]
     _open(ctx, run, number, ready)
     if not ahead:
         starts = run.phase is not RunPhase.RUNNING
@@ -197,7 +196,7 @@ def _open(ctx: Context, run: Run, number: int, ready: list[Worker]) -> None:
     # A round that was refused as a whole is tried again with a wider bound: the values may really have grown.
     bound = policy.fold_bound(run.recent_absmax)
     bound = max(bound, policy.BOUND_FIRST) if run.failed_attempts else bound
-    round_ = Round(number, run.attempt, bound, leases, ctx.now_ms)
+    round_ = Round(number, run.attempt, bound, leases, ctx.now_ms, run.encoding)
     round_.ahead = bool(run.rounds)
     round_.clip_limit = clipping.limit_at_opening(run)
     round_.units = run.spec.balance == "units"
@@ -211,7 +210,8 @@ def _shards(ctx: Context, run: Run, number: int, ready: list[Worker]) -> list[Le
     spec = run.spec
     speeds = [worker.samples_per_s if spec.balance == "proportional" else 1.0 for worker in ready]
     leases = []
-    for shard, (worker, work) in enumerate(zip(ready, policy.plan_work(spec.k_steps, spec.batch, speeds), strict=True)):
+    works = policy.plan_work(run.k_steps, spec.batch, speeds)
+    for shard, (worker, work) in enumerate(zip(ready, works, strict=True)):
         ranges, run.pending, run.cursor = policy.take_ranges(run.pending, run.cursor, work.samples)
         leases.append(
             Lease(
@@ -251,7 +251,8 @@ def _consider_closing(ctx: Context, run: Run, round_: Round) -> None:
         ctx.warn(f"round {round_.number} closes early: {reason}; the rest of its data comes again")
     round_.phase = RoundPhase.AGGREGATING
     weight = sum(lease.samples for lease in accepted) / round_.samples
-    ctx.out.append(Aggregate(run.id, round_.number, weight, clipping.settle(ctx, run, round_, accepted)))
+    clips = clipping.settle(ctx, run, round_, accepted)
+    ctx.out.append(Aggregate(run.id, round_.number, round_.encoding, weight, clips))
 
 
 def _reopen(ctx: Context, run: Run, round_: Round) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from services.common.protocol.messages import RunSpec, TaskRef, encoded_bytes
+from services.common.protocol.messages import Encoding, RunSpec, TaskRef
 
 Range = tuple[int, int]  # stream positions [start, stop)
 
@@ -77,6 +77,7 @@ class Lease:
     refused: bool = False  # handed back, or its delta was bad: the work itself may be at fault
     bad: bool = False  # its delta was bad
     moved_ms: int = 0  # the last sign that its worker works on it
+    offered_ms: int = 0  # its delta began to come
     accepted_ms: int = 0
     absmax: float = 0.0  # of what was added, so after the clip
     norm: float = 0.0
@@ -107,6 +108,7 @@ class Round:
     bound: float  # B of the fixed-point fold, a power of two
     leases: list[Lease]  # by shard
     opened_ms: int  # since when it collects; till then, since when it is open
+    encoding: Encoding
     phase: RoundPhase = RoundPhase.OPEN
     saved: bool = False  # its table is durable, its leases are out
     ahead: bool = False  # opened while the one before was not closed
@@ -187,6 +189,9 @@ class Pace:
     """How the rounds are cut, as it was measured: see `pace`. JSON values only: it is in tables and checkpoints."""
 
     overlaps: bool = False
+    k_steps: int | None = None  # as k_auto chose it
+    encoding: Encoding | None = None  # as k_auto chose it
+    told: bool = False  # that the link is busy and no more can be done here
     sync_ms: list[float] = field(default_factory=list)  # of the last rounds: the exchange
     step_ms: list[float] = field(default_factory=list)  # of the last rounds: one local step
 
@@ -231,9 +236,14 @@ class Run:
         return f"run {self.id}"
 
     @property
-    def delta_bytes(self) -> int:
-        """Of one encoded delta."""
-        return encoded_bytes(self.spec.encoding, self.n_parameters)
+    def k_steps(self) -> int:
+        """Local steps of a median worker in the next round."""
+        return self.pace.k_steps or self.spec.k_steps
+
+    @property
+    def encoding(self) -> Encoding:
+        """How deltas and updates of the next round travel."""
+        return self.pace.encoding or self.spec.encoding
 
     @property
     def rounds_in_flight(self) -> int:
@@ -282,6 +292,7 @@ class Worker:
     failures: int = 0  # pieces of work, one after the other; each doubles the wait for the next
     not_before_ms: int = 0
     measured: bool = False
+    link_bytes_per_s: float | None = None  # of its uploads
     accepted_rounds: int = 0
     samples_total: int = 0
 

@@ -1,5 +1,6 @@
 """State as plain dictionaries, for the page, the log and tests. The shell adds wall-clock times; here are none."""
 
+import statistics
 from dataclasses import asdict
 from typing import Any
 
@@ -32,6 +33,11 @@ def run_view(run: Run) -> dict[str, Any]:
         "n_parameters": run.n_parameters,
         "n_train": run.n_train,
         "rounds_per_minute": round(60_000 * len(recent) / max(1, sum(recent)), 1) if recent else None,
+        "k_steps": run.k_steps,
+        "encoding": run.encoding,
+        "rounds_in_flight": run.rounds_in_flight,
+        "sync_ms": round(statistics.median(run.pace.sync_ms)) if run.pace.sync_ms else None,
+        "step_ms": round(statistics.median(run.pace.step_ms), 3) if run.pace.step_ms else None,
         "rounds_open": [_round_view(round_) for round_ in run.rounds],
         "last_eval": asdict(run.last_eval) if run.last_eval else None,
         "best_eval": asdict(run.best_eval) if run.best_eval else None,
@@ -53,7 +59,9 @@ def worker_view(worker: Worker, run: Run | None, now_ms: int) -> dict[str, Any]:
         "memory_mib": worker.memory_mib,
         "platform": worker.platform,
         "samples_per_s": round(worker.samples_per_s, 1),
-        "share": _share(worker, run),
+        "link_bytes_per_s": worker.link_bytes_per_s and round(worker.link_bytes_per_s),
+        "measured": worker.measured,
+        **_part(worker, run),
         "step": worker.step,
         "steps_total": worker.steps_total,
         "progress_age_ms": worker.progress_age_ms,
@@ -65,11 +73,17 @@ def worker_view(worker: Worker, run: Run | None, now_ms: int) -> dict[str, Any]:
     }
 
 
-def _share(worker: Worker, run: Run | None) -> float | None:
+def _part(worker: Worker, run: Run | None) -> dict[str, Any]:
+    """What it has of the newest open round: its share of the samples, local steps and batch."""
     if run is None or not run.rounds:
-        return None
+        return {"share": None, "k_steps": None, "batch": None}
     round_ = run.rounds[-1]
-    return round(sum(lease.samples for lease in round_.of(worker.id)) / round_.samples, 4)
+    leases = round_.of(worker.id)
+    return {
+        "share": round(sum(lease.samples for lease in leases) / round_.samples, 4),
+        "k_steps": leases[0].k_steps if leases else None,
+        "batch": leases[0].batch if leases else None,
+    }
 
 
 def _round_view(round_: Round) -> dict[str, Any]:

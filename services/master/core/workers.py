@@ -20,6 +20,7 @@ from services.master.core.state import REACHABLE, Lease, LeaseState, Link, Round
 
 OUTLIVES_SESSION = (  # a short break of the line mends nothing, and takes nothing away
     "measured",
+    "link_bytes_per_s",
     "bad_rounds",
     "failures",
     "not_before_ms",

@@ -26,7 +26,7 @@ from services.common.learning import (
     load,
 )
 from services.common.learning.encodings import Bytes, check, decode, encode, examine
-from services.common.protocol.messages import RunSpec, TaskRef, down_encoding
+from services.common.protocol.messages import DeltaBegin, RunSpec, down_encoding
 from services.master.core.commands import (
     Aggregate,
     DropRound,
@@ -192,19 +192,19 @@ class Desk:
         self._current = None
         self.restore(command.spec, self._vault.read(command.run, command.version), best)
 
-    def check(self, worker: str, ref: TaskRef, delta: Bytes, expected_digest: str) -> None:
+    def check(self, worker: str, begin: DeltaBegin, delta: Bytes) -> None:
         """Digest of the whole, well formed and finite, largest entry, norm."""
-        found = bytes_digest(delta)
-        if found != expected_digest:
-            text = f"digest of the delta is {found}, announced was {expected_digest}"
-            self._post(DeltaStaged(worker, ref, expected_digest, "DELTA_DIGEST", text))
+        ref, found = begin.ref, bytes_digest(delta)
+        if found != begin.digest:
+            text = f"digest of the delta is {found}, announced was {begin.digest}"
+            self._post(DeltaStaged(worker, ref, begin.digest, "DELTA_DIGEST", text))
             return
         current = self._current
         if current is None or current.run != ref.run:
             text = f"run {ref.run} is not in work"
-            self._post(DeltaStaged(worker, ref, expected_digest, "DELTA_STALE", text))
+            self._post(DeltaStaged(worker, ref, begin.digest, "DELTA_STALE", text))
             return
-        encoding, n = current.spec.encoding, len(current.parameters)
+        encoding, n = begin.encoding, len(current.parameters)
         if fault := check(encoding, delta, n):
             code = "DELTA_NOT_FINITE" if "not finite" in fault else "DELTA_MALFORMED"
             self._post(DeltaStaged(worker, ref, found, code, f"{fault}; lower the learning rate"))
@@ -227,7 +227,9 @@ class Desk:
         """The mean, the update as replicas get it, the outer step with just that; the old version stays as it is."""
         current = self._run_of(command.run)
         mean = current.gathered.pop(command.round).mean(command.weight, command.clips)
-        encoding = down_encoding(current.spec.encoding)
+        encoding = down_encoding(command.encoding)
+        if current.residual is None and encoding != "fp32":  # until now nothing was left over
+            current.residual = np.zeros_like(current.parameters)
         encoded = encode(encoding, current.outer.update(mean), current.residual, self._threads)
         encoded.setflags(write=False)
         parameters = current.parameters.copy()

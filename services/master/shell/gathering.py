@@ -14,7 +14,7 @@ import numpy as np
 from services.common.kernels import Threads
 from services.common.learning import Accumulator, Floats, coordinate_median, trimmed_mean
 from services.common.learning.encodings import BLOCK, Bytes, decode_range
-from services.common.protocol.messages import RunSpec
+from services.common.protocol.messages import Encoding, RunSpec
 from services.master.core.commands import Fold
 
 RANGE = 64 * BLOCK
@@ -36,10 +36,10 @@ class Gathering(Protocol):
 def gather(spec: RunSpec, n: int, first: Fold, threads: Threads | None) -> Gathering:
     """An empty gathering of vectors of `n`, as the run's aggregator and the round's `first` delta want it."""
     if spec.aggregator == "median":
-        return Robust(spec, n, coordinate_median)
+        return Robust(first.encoding, n, coordinate_median)
     if spec.aggregator == "trimmed":
-        return Robust(spec, n, _trimming(spec.trim))
-    streaming = Streaming(spec, n, first.bound, threads)
+        return Robust(first.encoding, n, _trimming(spec.trim))
+    streaming = Streaming(first.encoding, n, first.bound, threads)
     return Late(streaming) if first.clip is None else streaming
 
 
@@ -51,8 +51,8 @@ def _trimming(trim: int) -> Combine:
 class Streaming:
     """The weighted mean: each delta is added when it comes, and forgotten."""
 
-    def __init__(self, spec: RunSpec, n: int, bound: float, threads: Threads | None) -> None:
-        self._encoding = spec.encoding
+    def __init__(self, encoding: Encoding, n: int, bound: float, threads: Threads | None) -> None:
+        self._encoding = encoding
         self._sum = Accumulator(n, bound, threads)
 
     def add(self, command: Fold, encoded: Bytes) -> None:
@@ -120,8 +120,8 @@ class Late:
 class Robust:
     """Unweighted rules that look at every delta's value of a coordinate."""
 
-    def __init__(self, spec: RunSpec, n: int, combine: Combine) -> None:
-        self._encoding, self._n, self._combine = spec.encoding, n, combine
+    def __init__(self, encoding: Encoding, n: int, combine: Combine) -> None:
+        self._encoding, self._n, self._combine = encoding, n, combine
         self._spool = _Spool()
 
     def add(self, command: Fold, encoded: Bytes) -> None:

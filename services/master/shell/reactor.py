@@ -10,7 +10,7 @@ from typing import Any
 from services.common.learning.encodings import Bytes
 from services.common.protocol.codec import Buffer
 from services.common.protocol.limits import HEARTBEAT_MS
-from services.common.protocol.messages import DeltaChunk, DeltaCommit, Pull, TaskRef
+from services.common.protocol.messages import DeltaBegin, DeltaChunk, DeltaCommit, Pull
 from services.master.core.commands import Command, Evaluate
 from services.master.core.coordinator import Coordinator
 from services.master.core.events import CreateRun, DeltaStaged, Event, PauseRun, Tick
@@ -75,9 +75,9 @@ class Reactor:
         else:
             self.effects.uploads.commit(worker, message, now_ms)
 
-    def complete(self, worker: str, ref: TaskRef, delta: Bytes, digest: str) -> None:
+    def complete(self, worker: str, begin: DeltaBegin, delta: Bytes) -> None:
         """A delta is here, whole."""
-        self.effects.aggregation.do(lambda desk: desk.check(worker, ref, delta, digest))
+        self.effects.aggregation.do(lambda desk: desk.check(worker, begin, delta))
 
     def tick(self) -> None:
         """Deadlines; log lines go to the store."""

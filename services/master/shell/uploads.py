@@ -22,7 +22,7 @@ from services.common.protocol.limits import (
     UPLOADS_STAGED_MAX,
     WINDOW_CHUNKS,
 )
-from services.common.protocol.messages import Credit, DeltaBegin, DeltaChunk, DeltaCommit, TaskRef, ToWorker
+from services.common.protocol.messages import Credit, DeltaBegin, DeltaChunk, DeltaCommit, ToWorker
 from services.master.core.events import UploadStalled
 
 WAIT_MS = 2_000
@@ -67,7 +67,7 @@ class Uploads:
 
     term: int
     send: Callable[[str, ToWorker], None]
-    complete: Callable[[str, TaskRef, Bytes, str], None]
+    complete: Callable[[str, DeltaBegin, Bytes], None]
     _active: dict[str, _Upload] = field(default_factory=dict)  # by lease
     _waiting: OrderedDict[str, _Upload] = field(default_factory=OrderedDict)  # by lease
     _in_check: set[str] = field(default_factory=set)  # leases; for membership and their number only
@@ -125,7 +125,7 @@ class Uploads:
             return
         del self._active[lease]
         self._in_check.add(lease)
-        self.complete(worker, message.ref, upload.array, upload.begin.digest)
+        self.complete(worker, upload.begin, upload.array)
 
     def checked(self, lease: str, digest: str, now_ms: int) -> None:
         """The verdict on a delta is known: its place is free, and the same one need not come again."""

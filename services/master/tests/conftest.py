@@ -15,8 +15,8 @@ from zmq.utils import z85
 from services.common.host.logs import Log
 from services.common.protocol.codec import Buffer, decode_to_worker, encode
 from services.common.protocol.join_string import PURPOSE_CONSOLE, PURPOSE_JOIN, derive_key, parse_join_string
-from services.common.protocol.limits import DEALER_OPTIONS
-from services.common.protocol.messages import Enrol, Hello, Message
+from services.common.protocol.limits import CHUNK_BYTES, DEALER_OPTIONS
+from services.common.protocol.messages import DeltaBegin, Encoding, Enrol, Hello, Message, TaskRef
 from services.master.settings import MasterSettings
 from services.master.shell.loop import Master
 
@@ -141,3 +141,21 @@ def hello(**changed: Any) -> Hello:
         "score": 1000.0,
     }
     return Hello(**{**values, **changed})
+
+
+def offer(ref: TaskRef, encoding: Encoding, delta: Any, name: str) -> DeltaBegin:
+    """DELTA_BEGIN of these encoded bytes, announced with this digest."""
+    return DeltaBegin(
+        term=1,
+        ref=ref,
+        encoding=encoding,
+        bytes=delta.nbytes,
+        chunks=1,
+        chunk_bytes=CHUNK_BYTES,
+        digest=name,
+        samples=10,
+        steps=1,
+        correct=0,
+        loss=None,
+        compute_ms=1,
+    )

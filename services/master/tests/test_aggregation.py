@@ -17,6 +17,7 @@ from services.master.shell.aggregation import Aggregation
 from services.master.shell.checkpoints import Vault
 from services.master.shell.desk import Desk, EncodedUpdate, Snapshot
 from services.master.shell.store import Store
+from services.master.tests.conftest import offer
 
 RUN = "gauss3-1"
 SPEC = RunSpec(dataset="gauss3", model={"family": "softmax"}, encoding="fp32")
@@ -48,13 +49,13 @@ class Bench:
     def staged(self, value: float) -> str:
         delta = np.full(self.prepared.n_parameters, value, dtype=np.float32).view(np.uint8)
         name = bytes_digest(delta)
-        self.thread.do(lambda desk: desk.check("w-1", REF, delta, name))
+        self.thread.do(lambda desk: desk.check("w-1", offer(REF, "fp32", delta, name), delta))
         assert self.take(e.DeltaStaged).digest == name
         return name
 
     def step(self, name: str) -> Any:
-        self.thread.do(lambda desk: desk.fold(c.Fold(REF, name, 1.0, 1.0, 1024.0)))
-        self.thread.do(lambda desk: desk.aggregate(c.Aggregate(RUN, 1, 1.0)))
+        self.thread.do(lambda desk: desk.fold(c.Fold(REF, name, "fp32", 1.0, 1.0, 1024.0)))
+        self.thread.do(lambda desk: desk.aggregate(c.Aggregate(RUN, 1, "fp32", 1.0)))
         return self.take(e.AggregationDone)
 
 

@@ -17,7 +17,7 @@ def a_round(*states: LeaseState, opened_ms: int = 0) -> Round:
         Lease(f"lease-{at}", at, "abc"[at], [(at * 100, at * 100 + 100)], 100, 10, 10, 1.0, state, accepted_ms=1000)
         for at, state in enumerate(states)
     ]
-    return Round(1, 0, 1024.0, leases, opened_ms)
+    return Round(1, 0, 1024.0, leases, opened_ms, "fp32")
 
 
 def test_three_to_one_on_a_thousand_samples() -> None:

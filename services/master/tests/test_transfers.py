@@ -32,8 +32,8 @@ class Desk:
     def _send_payload(self, worker: str, message: Any, payload: memoryview | None) -> None:
         self.sent.append((worker, message))
 
-    def _complete(self, worker: str, ref: TaskRef, delta: Any, digest: str) -> None:
-        self.complete.append((worker, ref, delta.tobytes()))
+    def _complete(self, worker: str, begin: DeltaBegin, delta: Any) -> None:
+        self.complete.append((worker, begin.ref, delta.tobytes()))
 
     def take(self) -> list[tuple[str, Any]]:
         taken, self.sent = self.sent, []

@@ -19,6 +19,7 @@ from services.master.shell.checkpoints import Vault
 from services.master.shell.desk import Desk, EncodedUpdate, Snapshot
 from services.master.shell.downloads import Downloads
 from services.master.shell.store import Store
+from services.master.tests.conftest import offer
 
 RUN, N, CHUNK = "r-1", 4096, 4096
 
@@ -112,12 +113,12 @@ class Run:
         ref = TaskRef(run=RUN, round=number, base_version=number - 1, shard=shard, lease=f"{RUN}.{number}.0.{shard}.1")
         encoded = encode(self.spec.encoding, delta, None)
         name = bytes_digest(encoded)
-        self.desk.check("w-1", ref, encoded, name)
+        self.desk.check("w-1", offer(ref, self.spec.encoding, encoded, name), encoded)
         assert self.events[-1].code == "", self.events[-1].text
-        self.desk.fold(c.Fold(ref, name, weight, clip, 1024.0))
+        self.desk.fold(c.Fold(ref, name, self.spec.encoding, weight, clip, 1024.0))
 
     def close(self, number: int, clips: dict[int, float] | None = None) -> e.AggregationDone:
-        self.desk.aggregate(c.Aggregate(RUN, number, 1.0, clips or {}))
+        self.desk.aggregate(c.Aggregate(RUN, number, self.spec.encoding, 1.0, clips or {}))
         done = self.events[-1]
         assert isinstance(done, e.AggregationDone)
         meta = {"run": RUN, "round": number, "version": number, "digest": done.digest}
@@ -231,7 +232,7 @@ def test_a_delta_that_is_no_encoded_vector_is_refused_with_a_sentence(tmp_path: 
     else:
         encoded[:4] = np.frombuffer(np.float32(np.nan).tobytes(), np.uint8)
     ref = TaskRef(run=RUN, round=1, base_version=0, shard=0, lease=f"{RUN}.1.0.0.1")
-    run.desk.check("w-1", ref, encoded, bytes_digest(encoded))
+    run.desk.check("w-1", offer(ref, run.spec.encoding, encoded, bytes_digest(encoded)), encoded)
     refused = run.events[-1]
     assert refused.code == ("DELTA_NOT_FINITE" if damage == "scale" else "DELTA_MALFORMED")
     assert "allowed" in refused.text

@@ -232,6 +232,8 @@ class Cluster:
             balance="units" if self.plan.units else "proportional",
             units=self.plan.units_per_round,
             rounds_in_flight=self._in_flight(),
+            k_auto=self.plan.seed % 2 == 0,
+            k_steps_max=4 * self.plan.k_steps,
             encoding=self.plan.encoding or ENCODINGS[self.plan.seed % len(ENCODINGS)],
             min_workers=1 if self.plan.workers < 3 else self.world.chance.randint(1, 3),
         )

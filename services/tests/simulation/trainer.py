@@ -9,7 +9,6 @@ import numpy as np
 from services.common.learning import build_inner, build_model, bytes_digest, load, run_local_steps
 from services.common.learning.encodings import check, decode, encode
 from services.common.learning.exchange import follow, pack_residual, unpack_residual
-from services.common.protocol.encodings import down_encoding
 from services.common.protocol.messages import Task
 from services.tests.simulation.slot import FULL, Floats, Pace, Slot
 from services.tests.simulation.world import World
@@ -63,6 +62,8 @@ class Trainer:
         self._base: Floats | None = None  # of the work that is ahead
         self._waits: Callable[[], None] | None = None  # what to do when it comes
         self._local: tuple[str, int, Floats] | None = None  # run, round, parameters after the last step
+        self._ended: tuple[str, int, float] = ("", 0, 0.0)  # run, round, when its steps ended
+        self._sync_ms: int | None = None
 
     def start(self) -> None:
         """Spawn it."""
@@ -82,7 +83,7 @@ class Trainer:
     def train(self, task: Task, updates: tuple[int, ...], *, goes_on: bool) -> None:
         """Begin a piece of work."""
         lease = self._lease = task.ref.lease
-        self._base, self._waits = None, None
+        self._base, self._waits, self._sync_ms = None, None, None
         if goes_on:
             assert self._local is not None
             assert self._local[:2] == (task.ref.run, task.ref.base_version)
@@ -92,6 +93,7 @@ class Trainer:
             if reached is None:
                 return
             anchor = reached
+            self._note_sync(task)
         process, samples = self._process, task.k_steps * task.batch
         duration_ms = 1000.0 * samples / self.pace.samples_per_s
         self._tell(duration_ms / 2, e.TrainerProgress(lease, task.k_steps // 2, task.k_steps, 1.0, samples // 2))
@@ -114,15 +116,20 @@ class Trainer:
         if self._lease != task.ref.lease or (base := self._reach(task, updates)) is None:
             return
         self._base = base
+        self._note_sync(task)
         if self._waits is not None:
             self._later(LINE_MS, self._waits)
             self._waits = None
+
+    def _note_sync(self, task: Task) -> None:
+        if self._ended[:2] == (task.ref.run, task.ref.round - 1):
+            self._sync_ms = round(self.world.now_ms - self._ended[2])
 
     def _reach(self, task: Task, updates: tuple[int, ...]) -> Floats | None:
         """The version in the slot with these updates, if it is the task's; else the work is over."""
         lease = task.ref.lease
         raw = [np.frombuffer(bytes(self.slot.updates[version]), dtype=np.uint8) for version in updates]
-        anchor = follow(self.slot.parameters(), raw, down_encoding(task.encoding), task.anchor_digest)
+        anchor = follow(self.slot.parameters(), raw, task.anchor_digest)
         if anchor is None:
             reason = "the anchor in this slot is another one by now"
             self._lease = ""
@@ -154,6 +161,7 @@ class Trainer:
         base, self._base = self._base, None
         result = local_steps(task, anchor, base)
         self._local = (task.ref.run, task.ref.round, result.local)
+        self._ended = (task.ref.run, task.ref.round, self.world.now_ms)
         delta = result.delta
         if self.pace.nan and self.world.chance.random() < self.pace.nan:
             self.pace.faults += 1
@@ -170,7 +178,7 @@ class Trainer:
         self.slot.files[lease] = encoded.tobytes()
         if residual is not None:
             self.slot.left_over[lease] = b"".join(pack_residual(task.ref.run, residual))
-        counts = (result.samples, result.steps, result.n_correct, result.loss, duration_ms)
+        counts = (result.samples, result.steps, result.n_correct, result.loss, duration_ms, self._sync_ms)
         self._tell(LINE_MS, e.TrainerDone(lease, encoded.nbytes, name, *counts))
 
 

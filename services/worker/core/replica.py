@@ -118,7 +118,8 @@ def on_chunk(state: State, event: Received, now_ms: int) -> list[Command]:
     if download is None or message.what != download.what:
         return []
     if download.what == "update" and (message.run, message.version) == (download.run, download.version):
-        if download.digest not in ("", message.digest):  # made anew
+        if download.digest not in ("", message.digest) or download.total_bytes != message.total_bytes:
+            # made anew; or in another encoding than the task's
             return _pull(state, "update", message.version, message.digest, message.total_bytes, now_ms)
         download.digest = message.digest
     if not download.fits(message, event.payload_bytes):

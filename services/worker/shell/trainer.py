@@ -37,7 +37,7 @@ from services.common.learning.local_steps import Cancelled, LocalResult, LocalTa
 from services.common.learning.models import Model, build_model
 from services.common.learning.optimizer_state import State
 from services.common.learning.parameters import Floats, bytes_digest
-from services.common.protocol.messages import Task, down_encoding
+from services.common.protocol.messages import Task
 from services.worker.shell.benchmark import measure
 from services.worker.shell.disk import disk_text
 from services.worker.shell.numbers import finite_or_none
@@ -151,12 +151,12 @@ class Trainer:
         """The task's version: kept from before, read, or made by the updates, which is then written and told."""
         if self._anchor is not None and self._anchor[0] == task.anchor_digest:
             return self._anchor[1]
-        updates, encoding = files.read_updates(), down_encoding(task.encoding)
+        updates = files.read_updates()
         anchor = None
         if self._anchor is not None and updates and len(self._anchor[1]) == task.n_parameters:
-            anchor = follow(self._anchor[1], updates, encoding, task.anchor_digest)
+            anchor = follow(self._anchor[1], updates, task.anchor_digest)
         if anchor is None:  # what is in memory is not what the file holds: the agent has pulled a whole version
-            anchor = follow(files.read_anchor(), updates, encoding, task.anchor_digest)
+            anchor = follow(files.read_anchor(), updates, task.anchor_digest)
         if anchor is None:
             if not updates:
                 raise DatasetError("the anchor in this slot is another one by now; the task must be given again")
