@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.learning import poison, quality
+from bench.learning import poison, poison_cluster, quality
 from services.tests.chaos import report
 
 Row = dict[str, Any]
@@ -17,13 +17,15 @@ def main() -> int:
     """Read the command line, run, print, write."""
     parser = argparse.ArgumentParser(prog="python -m bench.learning")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--only", choices=("encodings", "every-step", "sorted", "poison"))
+    parser.add_argument("--only", choices=("encodings", "every-step", "sorted", "poison", "poison-cluster"))
+    parser.add_argument("--quick", action="store_true", help="poison-cluster with one seed")
     args = parser.parse_args()
     parts: dict[str, Callable[[], list[Row]]] = {
         "encodings": quality.encodings,
         "every-step": quality.against_every_step,
         "sorted": quality.sorted_by_label,
         "poison": poison.poison,
+        "poison-cluster": lambda: poison_cluster.poison_cluster(poison.SEEDS[:1] if args.quick else poison.SEEDS),
     }
     results: dict[str, Any] = {}
     for name, part in parts.items():

@@ -26,13 +26,14 @@ from services.common.learning import (
 from services.common.learning.encodings import check, decode, encode, examine
 from services.common.protocol.encodings import Encoding, down_encoding, encoded_bytes
 from services.master.core import clipping, policy
+from services.tests.system.poisoned_trainer import FACTORS
 
 Change = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One way to train. `attack`: what the first two workers make of their deltas: "", nan, x-10 or flip."""
+    """One way to train. `attack`: what the first two workers make of their deltas: "", or one of FACTORS."""
 
     workers: int = 4
     k_steps: int = 10
@@ -122,7 +123,7 @@ def _together(arm: Arm, n: int, deltas: dict[int, tuple[Any, float]], limit: flo
 def _attacked(arm: Arm, worker: int, delta: Floats) -> Floats:
     if worker >= 2 or not arm.attack:
         return delta
-    return delta * np.float32({"nan": np.nan, "x-10": -10.0, "flip": -1.0}[arm.attack])
+    return delta * np.float32(FACTORS[arm.attack])
 
 
 def _part(dataset: Dataset, arm: Arm, worker: int) -> Dataset:

@@ -69,7 +69,8 @@ def on_delta_staged(ctx: Context, event: DeltaStaged) -> None:
             ctx.failed(worker, lease, f"the delta of {worker.name} was refused: {text}", refused=True, bad=True)
         if not event.code:  # else nothing was staged
             ctx.out.append(DropStaged(ref, event.digest))
-        ctx.out.append(Report("DELTA", f"round {ref.round} shard {ref.shard} refused ({code}): {text}", {}))
+        told = f"round {ref.round} shard {ref.shard}: the delta of {worker.name} is refused ({code}): {text}"
+        ctx.out.append(Report("DELTA", told, {}))
         _ack(ctx, event.worker, ref, "refused", code, text)
         return
     units.claim(ctx, run, round_, lease, worker.id)

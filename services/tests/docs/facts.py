@@ -29,12 +29,18 @@ from services.console.hub import Hub, LinkState
 from services.console.settings import ConsoleSettings
 from services.master.core.table import diagram
 from services.master.settings import MasterSettings
-from services.tests.docs.text import CONTAINERS, DESIGN, EXAMPLE, GUIDE
+from services.tests.docs.text import CONTAINERS, DESIGN, EXAMPLE, GUIDE, TRAINING
 from services.tests.tidy.source import ROOT, Source, load
 from services.worker.settings import WorkerSettings, hostname
 
 GAP = "\0"  # what is filled into a sentence
-KINDS = {Path: "a path", dict: "an object, see below", SecretStr: "a join string", tuple: "names, by commas"}
+KINDS = {
+    bool: "true or false",
+    Path: "a path",
+    dict: "an object, see below",
+    SecretStr: "a join string",
+    tuple: "names, by commas",
+}
 MAHE_HOME = "Folder of all data; empty: the system's place for user data"
 MAHE_KERNEL = "Which numeric kernels are used; auto: the fastest that runs here"
 COMPOSE_FILES = ("compose.yaml", "deploy/compose.master.yaml", "deploy/compose.worker.yaml")
@@ -152,7 +158,7 @@ def compose_file() -> str:
 
 
 def fields_table() -> str:
-    """A run's specification in the guide."""
+    """A run's specification in docs/TRAINING.md."""
     rows = ["| Field | Default | Allowed | Meaning |", "| --- | --- | --- | --- |"]
     for name, field in RunSpec.model_fields.items():
         rows.append(f"| `{name}` | `{default_of(field)}` | {allowed_by(field)} | {field.description} |")
@@ -175,7 +181,7 @@ GENERATED: dict[tuple[str, str], Callable[[], str]] = {
     (DESIGN, "states"): diagram,
     (DESIGN, "messages"): messages_table,
     (GUIDE, "settings"): settings_table,
-    (GUIDE, "fields"): fields_table,
+    (TRAINING, "fields"): fields_table,
     (EXAMPLE, "settings"): settings_file,
     (EXAMPLE, "containers"): compose_file,
     (CONTAINERS, "variables"): compose_table,

@@ -54,7 +54,7 @@ class Cluster:
             "MAHE_MASTER_PORT": str(self.port),
             "MAHE_MASTER_CONTROL_PORT": str(self._control_port),
         }
-        self._start("master", "master", {**own, **env})
+        self._start("master", places.MODULES["master"], {**own, **env})
         join_file = places.local_join_file(self.home / "master")
         self._wait(lambda: join_file.is_file() or None, "the master's join string")
 
@@ -65,19 +65,19 @@ class Cluster:
             "MAHE_CONSOLE_CONTROL_DIR": str(self.home / "master" / "control"),
             "MAHE_CONSOLE_PORT": "0",
         }
-        self._start("console", "console", own)
+        self._start("console", places.MODULES["console"], own)
         self._wait(lambda: read_link(self.home / "console"), "the console's port")
         self.until(bool, "the console to know the master")
 
-    def start_worker(self, name: str, **env: str) -> None:
-        """Start one worker in a data folder of its own."""
+    def start_worker(self, name: str, module: str = places.MODULES["worker"], **env: str) -> None:
+        """Start one worker in a data folder of its own. `module`: the shipped agent, or one that is like it."""
         own = {
             "MAHE_WORKER_DATA": str(self.home / name),
             "MAHE_WORKER_JOIN_FILE": str(places.local_join_file(self.home / "master")),
             "MAHE_WORKER_NAME": name,
             "MAHE_WORKER_THREADS": "1",
         }
-        self._start(name, "worker", {**own, **env})
+        self._start(name, module, {**own, **env})
 
     def start(self, workers: int) -> None:
         """Master, console and this many workers, all joined."""
@@ -138,9 +138,9 @@ class Cluster:
             if "trainer" in Path(f"/proc/{pid}/cmdline").read_text():
                 os.kill(pid, getattr(signal, word))
 
-    def _start(self, name: str, service: str, env: dict[str, str]) -> None:
+    def _start(self, name: str, module: str, env: dict[str, str]) -> None:
         kept = {**places.without_service_settings(), **env}
-        self.services[name] = self._group.start(name, places.MODULES[service], kept)
+        self.services[name] = self._group.start(name, module, kept)
 
     def _wait(self, probe: Callable[[], Any], what: str, limit_s: float = START_S) -> Any:
         return wait_for(probe, what, limit_s, self._group.check)
