@@ -200,12 +200,15 @@ def demo_spec(link: Link, options: DemoOptions) -> dict[str, Any]:
 
 
 def say_end(link: Link, run: str, ending: Ending, kind: str = "DEMO") -> None:
-    """How it ended, and where the model is."""
+    """How it ended, and where the model is: the best by evaluation, the newest where none is evaluated."""
     if ending.accuracy is not None and ending.loss is not None:
         say(kind, f"final accuracy {ending.accuracy:.4f}, loss {ending.loss:.4f}, on data held out of training")
-    kept = link.get(f"/api/v1/runs/{run}/checkpoints")["items"]
-    if kept:
-        say(kind, f"checkpoint: {max(kept, key=lambda item: int(item['round']))['path']}")
+    kept = sorted(link.get(f"/api/v1/runs/{run}/checkpoints")["items"], key=lambda item: int(item["round"]))
+    best = next((item for item in kept if item["best"]), None)
+    if best is not None:
+        say(kind, f"the best is version {best['round']}; its checkpoint: {best['path']}")
+    elif kept:
+        say(kind, f"no version is evaluated; the newest checkpoint: {kept[-1]['path']}")
     if not ending.finished:
         say("ERROR", f"the run did not finish: {ending.reason}")
 

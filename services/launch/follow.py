@@ -20,7 +20,7 @@ EVALUATION_S = 15.0
 
 @dataclass(frozen=True)
 class Ending:
-    """How a run ended: `finished` when all its rounds closed, else why not."""
+    """How a run ended: `finished` when it closed all its rounds or had enough, and how in any case."""
 
     finished: bool
     reason: str

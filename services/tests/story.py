@@ -51,6 +51,7 @@ class Story:
         self.coordinator = Coordinator(self.term)
         self.disk = Disk()
         self.by_hand = False
+        self.diverges = False  # the next outer step
         self.now = 0
         self.leases: dict[str, TaskRef] = {}
         self.queued: dict[str, TaskRef] = {}  # of the round after that
@@ -109,6 +110,11 @@ class Story:
             return e.RunPrepared(RUN, 10_000, N_PARAMETERS, DIGEST.format(0), {"name": "digits"})
         if isinstance(command, c.SaveAssignment):
             return e.AssignmentSaved(RUN, command.round, command.attempt)
+        if isinstance(command, c.Aggregate) and self.diverges:
+            self.diverges = False
+            return e.Diverged(RUN, command.round, f"round {command.round} would make parameters that are not finite")
+        if isinstance(command, c.Revert):
+            return e.Reverted(RUN, command.round, DIGEST.format(command.to_version))
         if isinstance(command, c.Aggregate):
             return e.AggregationDone(RUN, command.round, DIGEST.format(command.round), 500, DIGEST.format(9))
         if isinstance(command, c.WriteCheckpoint):
@@ -129,6 +135,9 @@ class Story:
                 "recent_norms": [],
                 "accepted": [],
                 "counted": [],
+                "lr_scale": 1.0,
+                "reverted": 0,
+                "running_ms": 0,
                 "row": None,
             }
         elif isinstance(command, c.SaveAssignment):
@@ -136,6 +145,8 @@ class Story:
             self.disk.tables = before | {command.round: command.table}
         elif isinstance(command, c.WriteCheckpoint):
             self.disk.meta = command.meta
+        elif isinstance(command, c.Revert):
+            self.disk.meta = {**command.meta, "digest": DIGEST.format(command.to_version)}
         elif isinstance(command, c.SaveRun):
             self.disk.phase, self.disk.reason = command.phase, command.reason
 
@@ -276,6 +287,16 @@ class Story:
     def _eval(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
         return [e.EvalDone(RUN, int(facts["version"]), float(facts["loss"]), float(facts["acc"]))]
 
+    def _diverge(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        """The next outer step makes no numbers."""
+        self.diverges = True
+        return []
+
+    def _nan(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
+        """The evaluator's loss is none."""
+        version = int(facts["version"])
+        return [e.EvalSkipped(RUN, version, "the evaluation loss is not finite", not_finite=True)]
+
     def _skip(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
         return [e.EvalSkipped(RUN, int(facts["version"]), "not evaluated: a newer version was ready")]
 
@@ -314,6 +335,8 @@ def _tell(command: c.Command) -> list[str]:
         clip = "" if command.clip == 1.0 else ", kept" if command.clip is None else f", clipped to {command.clip:.3g}"
         weight = f"weight {command.weight:.4g}"
         return [f"fold shard {command.ref.shard}{which}, {weight}, bound {command.bound:g}{clip}"]
+    if isinstance(command, c.Revert):
+        return [f"save: version {command.round} with the parameters of {command.to_version}, {_state(command.meta)}"]
     if isinstance(command, c.RestoreRun):
         return [f"read version {command.version} again"]
     if isinstance(command, c.Answer):
@@ -330,15 +353,20 @@ def _tell(command: c.Command) -> list[str]:
     return [known[type(command)]] if type(command) in known else []
 
 
+def _state(meta: dict[str, Any]) -> str:
+    return f"cursor {meta['cursor']}, pending {meta['pending']}, learning rate x {meta['lr_scale']:g}"
+
+
 def _tell_message(message: Any) -> str:
     if message.t == "HEARTBEAT":
         return ""
     if message.t == "TASK":
         ranges = ", ".join(f"{start}..{stop}" for start, stop in message.ranges)
+        rate = f", learning rate {message.inner['lr']:g}" if message.reverted else ""
         scale = f", delta x {message.delta_scale:.3g}" if message.delta_scale != 1.0 else ""
         return (
             f"TASK round {message.ref.round} shard {message.ref.shard}: {message.samples} samples ({ranges}), "
-            f"{message.k_steps} steps of {message.batch}{scale}"
+            f"{message.k_steps} steps of {message.batch}{scale}{rate}"
         )
     if message.t == "ACK":
         return f"ACK {message.status}: {message.text}"

@@ -38,21 +38,21 @@ def follow(anchor: Floats, updates: Sequence[Bytes], expected: str) -> Floats | 
     return followed if digest(followed) == expected else None
 
 
-def pack_residual(run: str, residual: Floats) -> tuple[bytes, memoryview]:
-    """The residual as a file in two parts: xxh3-128 of the run's id and the values; these, little-endian float32."""
+def pack_residual(lineage: str, residual: Floats) -> tuple[bytes, memoryview]:
+    """The residual as a file in two parts: xxh3-128 of the task's lineage and the values; these, as "<f4"."""
     values = np.ascontiguousarray(residual, dtype="<f4").data.cast("B")
-    return _seal(run, values), values
+    return _seal(lineage, values), values
 
 
-def unpack_residual(run: str, raw: bytes, n: int) -> Floats | None:
-    """float32[n] of `pack_residual`; None when it is of another run or length, or damaged: then nothing is owed."""
+def unpack_residual(lineage: str, raw: bytes, n: int) -> Floats | None:
+    """float32[n] of `pack_residual`; None when it is of another lineage or length, or damaged: then nothing is owed."""
     values = memoryview(raw)[SEAL_BYTES:]
-    if len(values) != 4 * n or raw[:SEAL_BYTES] != _seal(run, values):
+    if len(values) != 4 * n or raw[:SEAL_BYTES] != _seal(lineage, values):
         return None
     return np.frombuffer(values, dtype="<f4").astype(np.float32)
 
 
-def _seal(run: str, values: memoryview) -> bytes:
-    seal = xxhash.xxh3_128(run.encode() + b"\0")
+def _seal(lineage: str, values: memoryview) -> bytes:
+    seal = xxhash.xxh3_128(lineage.encode() + b"\0")
     seal.update(values)
     return seal.digest()

@@ -93,6 +93,12 @@ class Task(Message):
     rounds: Annotated[int, Field(ge=1, le=1_000_000)]  # of the whole run, for the learning rate's schedule
     eager: bool = False  # there is a place for each delta of the round: the first window goes with DELTA_BEGIN
     fresh: bool = False  # the inner optimizer begins anew and there is no residual: nothing is carried over
+    reverted: Count = 0  # the version with which the run went back: nothing from before it is carried over
+
+    @property
+    def lineage(self) -> str:
+        """What residual and inner optimizer belong to: the run, and since it has gone back, what it is since then."""
+        return f"{self.ref.run}@{self.reverted}" if self.reverted else self.ref.run
 
     @property
     def is_ahead(self) -> bool:

@@ -29,6 +29,12 @@ class RunSpec(Spec):
     inner: dict[str, Any] = Field(default={"name": "sgd", "lr": 0.1}, description="Inner optimizer and its values")
     outer: dict[str, Any] = Field(default={"name": "fedavg", "lr": 1.0}, description="Outer optimizer and its values")
     rounds: Annotated[int, Field(ge=1, le=1_000_000)] = Field(default=30, description="Rounds to close")
+    minutes_max: Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)] = Field(
+        default=0.0, description="Minutes of training after which the run ends with the round in flight; 0: no limit"
+    )
+    patience: Annotated[int, Field(ge=0, le=1000)] = Field(
+        default=0, description="Evaluations in a row without a better loss after which the run ends; 0: never"
+    )
     min_workers: Annotated[int, Field(ge=1, le=1000)] = Field(
         default=1, description="A round opens only with this many workers ready"
     )

@@ -1,7 +1,7 @@
 """Runs: list, start, pause, resume, stop; their rounds and checkpoints."""
 
 from collections.abc import AsyncGenerator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
@@ -23,6 +23,7 @@ from services.console.run_request import RunRequest, complete
 
 LIST_MAX = 500
 router = APIRouter(prefix="/runs", tags=["runs"])
+Version = Count | Literal["best", "latest"]
 Limit = Annotated[int, Query(ge=1, le=LIST_MAX)]
 
 
@@ -100,32 +101,42 @@ async def list_checkpoints(console: ConsoleDep, run: RunId) -> dict[str, Any]:
 
 
 @router.get(
-    "/{run}/checkpoints/{number}",
+    "/{run}/checkpoints/{version}",
     operation_id="downloadCheckpoint",
     summary="One checkpoint as .npz",
     tags=["checkpoints"],
     response_class=Response,
     responses={200: {"content": {"application/octet-stream": {}}, "description": "The file, checked by SHA-256"}},
 )
-async def download_checkpoint(console: ConsoleDep, run: RunId, number: Count) -> Response:
-    """Read it with `numpy.load(..., allow_pickle=False)`. A transfer that fails ends early, never with other bytes."""
-    chosen = await _find_checkpoint(console, run, number)
+async def download_checkpoint(console: ConsoleDep, run: RunId, version: Version) -> Response:
+    """By number, or `best` (the lowest evaluation loss), or `latest`.
+
+    Read it with `numpy.load(..., allow_pickle=False)`. A transfer that fails ends early, never with other bytes.
+    """
+    chosen = await _find_checkpoint(console, run, version)
     chunks = console.link.download(str(chosen["sha256"]))
     first = await anext(chunks, b"")  # a refusal is still an answer of its own here
     headers = {
-        "content-disposition": f'attachment; filename="ckpt-{number}.npz"',
+        "content-disposition": f'attachment; filename="ckpt-{chosen["round"]}.npz"',
         "content-length": str(chosen["bytes"]),
         "etag": f'"{chosen["sha256"]}"',
     }
     return StreamingResponse(_rest(first, chunks), media_type="application/octet-stream", headers=headers)
 
 
-async def _find_checkpoint(console: Console, run: str, number: int) -> dict[str, Any]:
+async def _find_checkpoint(console: Console, run: str, version: Version) -> dict[str, Any]:
     answer = await console.ask(ListCheckpoints(run=run))
-    for item in answer.get("items", []):
-        if item.get("round") == number:
+    items = sorted(answer.get("items", []), key=lambda item: int(item["round"]))
+    if version == "latest" and items:
+        return dict(items[-1])
+    for item in items:
+        if item["best"] if version == "best" else item["round"] == version:
             return dict(item)
-    raise Problem(f"run {run} keeps no checkpoint of round {number}", code="CHECKPOINT_UNKNOWN")
+    text = {
+        "latest": "keeps no checkpoint yet; wait until it is prepared",
+        "best": "keeps no best checkpoint yet, as no version of it is evaluated; wait, or ask for latest",
+    }.get(str(version), f"keeps no checkpoint of round {version}; GET /api/v1/runs/{run}/checkpoints lists those kept")
+    raise Problem(f"run {run} {text}", code="CHECKPOINT_UNKNOWN")
 
 
 async def _rest(first: bytes, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:

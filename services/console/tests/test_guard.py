@@ -15,7 +15,7 @@ PATHS = {
     "/api/v1/runs/{run}/stop": ["POST"],
     "/api/v1/runs/{run}/rounds": ["GET"],
     "/api/v1/runs/{run}/checkpoints": ["GET"],
-    "/api/v1/runs/{run}/checkpoints/{number}": ["GET"],
+    "/api/v1/runs/{run}/checkpoints/{version}": ["GET"],
     "/api/v1/datasets": ["GET"],
     "/api/v1/presets": ["GET"],
     "/api/v1/estimate": ["POST"],

@@ -200,6 +200,28 @@ def test_a_checkpoint_is_streamed_in_chunks(live: httpx.Client, master: Scripted
     assert live.get("/api/v1/runs/run-7/checkpoints/11").json()["code"] == "CHECKPOINT_UNKNOWN"
 
 
+def test_the_best_and_the_latest_checkpoint_have_a_name(live: httpx.Client, master: ScriptedMaster) -> None:
+    files = {number: bytes([number]) * 1000 for number in (9, 11, 12)}
+    kept = {number: master.keep_file(content) for number, content in files.items()}
+
+    def told(best: int) -> Any:
+        items = [{"round": one, "bytes": 1000, "sha256": sha, "best": one == best} for one, sha in kept.items()]
+        return answers({"items": items[::-1]})
+
+    master.replies["list_checkpoints"] = told(best=11)
+    for name, number in (("best", 11), ("latest", 12), ("9", 9)):
+        response = live.get(f"/api/v1/runs/run-7/checkpoints/{name}")
+        assert (response.status_code, response.content) == (200, files[number])
+        assert response.headers["content-disposition"] == f'attachment; filename="ckpt-{number}.npz"'
+    master.replies["list_checkpoints"] = told(best=0)
+    response = live.get("/api/v1/runs/run-7/checkpoints/best")
+    assert (response.status_code, response.json()["code"]) == (404, "CHECKPOINT_UNKNOWN")
+    assert "no version of it is evaluated; wait, or ask for latest" in response.json()["detail"]
+    master.replies["list_checkpoints"] = answers({"items": []})
+    assert "keeps no checkpoint yet" in live.get("/api/v1/runs/run-7/checkpoints/latest").json()["detail"]
+    assert live.get("/api/v1/runs/run-7/checkpoints/worst").status_code == 422
+
+
 def test_a_file_that_is_gone_is_a_404(live: httpx.Client, master: ScriptedMaster) -> None:
     item = {"round": 1, "bytes": 10, "sha256": "0" * 64, "best": False}
     master.replies["list_checkpoints"] = answers({"items": [item]})

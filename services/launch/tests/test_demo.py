@@ -65,7 +65,7 @@ def test_three_rounds_of_digits(mahe_home: Path) -> None:
     assert last is not None, output
     assert f"final accuracy {last[1]}" in output
     assert re.search(r"the page: http://127\.0\.0\.1:\d+", output)
-    found = re.search(r"checkpoint: (.+\.npz)$", output, re.MULTILINE)
+    found = re.search(r"the best is version [123]; its checkpoint: (.+\.npz)$", output, re.MULTILINE)
     assert found is not None, output
     assert Path(found[1]).is_relative_to(mahe_home / "demo" / "master" / "runs")
     with np.load(found[1], allow_pickle=False) as checkpoint:

@@ -95,7 +95,7 @@ class DropRound:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """Divide by the accepted weight and make the outer step; answer AggregationDone.
+    """Divide by the accepted weight and make the outer step; answer AggregationDone or Diverged.
 
     `clips`, by shard, are those that were not known before.
     """
@@ -113,6 +113,19 @@ class WriteCheckpoint:
 
     run: str
     round: int
+    meta: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Revert:
+    """Write this version with the parameters of `to_version`, and nothing else of the past; answer Reverted.
+
+    Outer optimizer and residual begin anew; the meta gets the digest. Workers pull the version whole.
+    """
+
+    run: str
+    round: int
+    to_version: int
     meta: dict[str, Any]
 
 
@@ -186,6 +199,7 @@ Command = (
     | DropRound
     | Aggregate
     | WriteCheckpoint
+    | Revert
     | SaveRound
     | Evaluate
     | MarkBest

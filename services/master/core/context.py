@@ -65,7 +65,7 @@ class Context:
             data=run.data,
             data_seed=run.spec.seed,
             model=run.spec.model,
-            inner=run.spec.inner,
+            inner=run.inner,
             ranges=lease.ranges,
             samples=lease.samples,
             k_steps=lease.k_steps,
@@ -75,6 +75,7 @@ class Context:
             rounds=run.spec.rounds,
             eager=len(round_.leases) <= EAGER_LEASES_MAX,
             fresh=round_.units,
+            reverted=run.reverted,
         )
         self.send(lease.worker, task)
 
@@ -83,9 +84,11 @@ class Context:
         lease.lose(reason)
         worker.not_before_ms = self.now_ms + failure_wait_ms(1)
 
-    def failed(self, worker: Worker, lease: Lease, reason: str, *, refused: bool, bad: bool = False) -> None:
+    def failed(
+        self, worker: Worker, lease: Lease, reason: str, *, refused: bool, bad: bool = False, diverged: bool = False
+    ) -> None:
         """A worker could not do this piece of work: it comes again, and this worker waits, each time longer."""
-        lease.lose(reason, refused=refused, bad=bad)
+        lease.lose(reason, refused=refused, bad=bad, diverged=diverged)
         worker.failures += 1
         wait_ms = failure_wait_ms(worker.failures)
         worker.not_before_ms = self.now_ms + wait_ms

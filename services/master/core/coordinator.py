@@ -3,6 +3,7 @@
 Deterministic: the same events at the same times give the same commands. Time is an argument; randomness is not needed.
 """
 
+from services.master.core import reverting, stopping
 from services.master.core.commands import Command
 from services.master.core.context import Context
 from services.master.core.events import Event, Tick, WorkerSaid
@@ -30,10 +31,13 @@ class Coordinator:
     def step(self, event: Event, now_ms: int) -> list[Command]:
         """Take one event at `now_ms` (monotonic), return what is to be done, in order."""
         ctx = Context(self.state, self.limits, now_ms, isinstance(event, Tick))
+        stopping.count_time(ctx)
         name = event.message.t if isinstance(event, WorkerSaid) else type(event).__name__
         cell = TABLE[name][self.state.phase]
         if not isinstance(cell, Ignore):
             cell(ctx, event)
         if name not in QUIET or ctx.out:
+            stopping.advance(ctx)
             advance(ctx)
+            reverting.advance(ctx)
         return ctx.out

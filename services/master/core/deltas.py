@@ -12,6 +12,7 @@ SPEED_WEIGHT = 0.5  # of the newest measurement in the exponential average
 CHANGE = 1.25  # a speed that differs by more is no noise: its PC got busy, or idle
 CHANGE_WEIGHT = 0.9
 UPLOAD_MS_MIN = 50  # a shorter upload says nothing about the link
+DIVERGED = ("DELTA_NOT_FINITE", "DELTA_NORM")  # of a bad delta: what a learning rate that is too high leads to
 
 
 def on_delta_begin(ctx: Context, event: WorkerSaid) -> None:
@@ -66,7 +67,8 @@ def on_delta_staged(ctx: Context, event: DeltaStaged) -> None:
     if refusal is not None:
         code, text = refusal
         if lease.worker == worker.id:
-            ctx.failed(worker, lease, f"the delta of {worker.name} was refused: {text}", refused=True, bad=True)
+            reason, diverged = f"the delta of {worker.name} was refused: {text}", code in DIVERGED
+            ctx.failed(worker, lease, reason, refused=True, bad=True, diverged=diverged)
         if not event.code:  # else nothing was staged
             ctx.out.append(DropStaged(ref, event.digest))
         told = f"round {ref.round} shard {ref.shard}: the delta of {worker.name} is refused ({code}): {text}"

@@ -168,6 +168,24 @@ class CheckpointDone:
 
 
 @dataclass(frozen=True)
+class Diverged:
+    """The outer step would have made parameters that are not finite: there is no new version."""
+
+    run: str
+    round: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Reverted:
+    """The version with an earlier one's parameters is durable; its digest is that of the earlier one."""
+
+    run: str
+    round: int
+    digest: str
+
+
+@dataclass(frozen=True)
 class WorkFailed:
     """Disk or aggregation failed; nothing durable was lost. `restored`: how often the run had been resumed by then."""
 
@@ -188,11 +206,12 @@ class EvalDone:
 
 @dataclass(frozen=True)
 class EvalSkipped:
-    """A newer version took this one's place before it was evaluated, or the evaluator failed."""
+    """A newer version took this one's place before it was evaluated, or the evaluator failed, or found no number."""
 
     run: str
     version: int
     reason: str
+    not_finite: bool = False  # it was evaluated, and its loss is infinite or not a number
 
 
 Event = (
@@ -213,6 +232,8 @@ Event = (
     | AssignmentSaved
     | AggregationDone
     | CheckpointDone
+    | Diverged
+    | Reverted
     | WorkFailed
     | EvalDone
     | EvalSkipped

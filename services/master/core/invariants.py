@@ -22,6 +22,8 @@ def violations(state: State) -> list[str]:
         round_.phase in (RoundPhase.OPEN, RoundPhase.COLLECTING) for round_ in run.rounds
     ):
         wrong.append(f"a round still collects in a {run.phase.value} run")
+    if run.goes_back and run.rounds:
+        wrong.append(f"rounds {numbers} are in flight while the run goes back")
     out = [one for round_ in run.rounds for lease in round_.leases for one in lease.ranges]
     taken = sorted(run.pending + out)
     for (_, stop), (start, _) in pairwise(taken):

@@ -5,7 +5,7 @@ say which data was used, which is out, and which deltas are still welcome.
 """
 
 import statistics
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from services.common.protocol.messages import RunSpec
@@ -25,6 +25,7 @@ from services.master.core.state import (
     State,
     Worker,
 )
+from services.master.core.watch import Watch
 
 REJOIN_MS = 3_000  # after a restart most workers say within this time which units they hold; the rest is done twice
 
@@ -85,6 +86,9 @@ def checkpoint_meta(run: Run, round_: Round, now_ms: int) -> dict[str, Any]:
         "recent_norms": [*run.recent_norms, statistics.median(norms)][-policy.ROUNDS_REMEMBERED :],
         "accepted": [lease.shard for lease in accepted],
         "counted": [lease.id for lease in accepted],
+        "lr_scale": run.lr_scale,
+        "reverted": run.reverted,
+        "running_ms": run.watch.running_ms,
         "row": {
             "round": round_.number,
             "workers": len({lease.worker for lease in accepted}),
@@ -94,13 +98,17 @@ def checkpoint_meta(run: Run, round_: Round, now_ms: int) -> dict[str, Any]:
             "samples": sum(lease.samples for lease in accepted),
             "bytes": sum(lease.delta_bytes for lease in accepted),
             "seconds": round((now_ms - round_.opened_ms) / 1000, 3),
+            "note": "",
         },
     }
 
 
 @dataclass(frozen=True)
 class Saved:
-    """A run as the shell found it on disk: newest good checkpoint's meta, phase from the store, tables that stand."""
+    """A run as the shell found it on disk: newest good checkpoint's meta, phase from the store, tables that stand.
+
+    `evaluations`: the last ones, in order, to count again what the run had counted.
+    """
 
     run: str
     spec: RunSpec
@@ -112,6 +120,8 @@ class Saved:
     names: dict[str, str]
     last_eval: Evaluation | None = None
     best_eval: Evaluation | None = None
+    evaluations: list[Evaluation] = field(default_factory=list)
+    finished: bool = False
 
 
 def restore(state: State, saved: Saved, now_ms: int) -> None:
@@ -138,8 +148,13 @@ def restore(state: State, saved: Saved, now_ms: int) -> None:
         pace=Pace(**meta.get("pace", {})),
         last_eval=saved.last_eval,
         best_eval=saved.best_eval,
+        lr_scale=meta.get("lr_scale", 1.0),  # one written before there were these lines has none
+        reverted=meta.get("reverted", 0),
+        watch=Watch(running_ms=meta.get("running_ms", 0), counted_ms=now_ms),
     )
-    run.finished = run.version >= run.spec.rounds
+    for measured in saved.evaluations:
+        run.watch.note(measured.loss, counts=measured.version > run.reverted)
+    run.finished = saved.finished or run.version >= run.spec.rounds
     if meta["row"] is not None and (run.last_eval is None or run.last_eval.version < run.version):
         run.rows[run.version] = meta["row"]  # its evaluation was lost with the master; the shell asks again
     if run.phase in (RunPhase.RUNNING, RunPhase.WAITING):

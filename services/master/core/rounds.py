@@ -20,6 +20,7 @@ from services.master.core.state import (
     Lease,
     LeaseState,
     Link,
+    Reverting,
     Round,
     RoundPhase,
     Run,
@@ -33,7 +34,7 @@ PAUSED_REASON = "paused by the operator"
 def advance(ctx: Context) -> None:
     """Close what can be closed, then open what may be opened. Called after each event."""
     run = ctx.state.run
-    if run is None or not run.prepared:
+    if run is None or not run.prepared or run.reverting is not None:
         return
     if run.phase in ACTIVE:
         for round_ in list(run.rounds):
@@ -170,6 +171,8 @@ def drop_rounds(ctx: Context, run: Run, reason: str, *, committing: bool = False
 
 
 def _consider_opening(ctx: Context, run: Run) -> None:
+    if run.ending or run.reverting is not None:
+        return
     ahead = bool(run.rounds)
     if ahead and run.rounds[-1].phase is not RoundPhase.COLLECTING:
         return  # when it aggregates, what its checkpoint says of the data is settled
@@ -267,7 +270,11 @@ def _reopen(ctx: Context, run: Run, round_: Round) -> None:
     if _hopeless(ctx, run, bad=bad):
         times = f"{run.failed_attempts} times" if run.failed_attempts > 1 else "once"
         who = f"on {len(run.failed_workers)} workers" if len(run.failed_workers) > 1 else "on the only worker"
-        ctx.set_phase(run, RunPhase.FAILED, f"round {round_.number} failed {times} {who}; the last time: {reason}")
+        reason = f"round {round_.number} failed {times} {who}; the last time: {reason}"
+        if all(lease.diverged for lease in round_.leases):
+            run.reverting = Reverting(reason)
+        else:
+            ctx.set_phase(run, RunPhase.FAILED, reason)
         return
     ctx.warn(f"round {round_.number} starts again: {reason}")
     if run.phase is RunPhase.PAUSED and not run.rounds:
@@ -276,6 +283,10 @@ def _reopen(ctx: Context, run: Run, round_: Round) -> None:
 
 def _give_up(ctx: Context, run: Run, reason: str) -> None:
     """The operator may resume; the units are then other leases."""
+    free = [lease for round_ in run.rounds for lease in round_.leases if lease.state is LeaseState.FREE]
+    if any(lease.diverged for lease in free):
+        run.reverting = Reverting(reason)
+        return
     drop_rounds(ctx, run, reason)
     run.attempt += 1
     ctx.set_phase(run, RunPhase.FAILED, reason)

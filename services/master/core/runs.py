@@ -1,5 +1,6 @@
 """Handlers for the run as a whole: the operator's wishes, preparation, evaluation, failure."""
 
+from services.master.core import reverting
 from services.master.core.commands import MarkBest, PrepareRun, Report, RestoreRun, SaveRound, SaveRun
 from services.master.core.context import Context
 from services.master.core.events import (
@@ -25,6 +26,7 @@ def on_create(ctx: Context, event: CreateRun) -> None:
     run = Run(event.run, event.spec, RunPhase.WAITING, "preparing the data and version 0")
     ctx.state.run = run
     ctx.out.append(SaveRun(run.id, run.phase.value, run.reason, finished=False))
+    run.watch.counted_ms = ctx.now_ms
     ctx.out.append(PrepareRun(run.id, run.spec))
     ctx.report_run(run, f"{run.name} is created: {run.spec.dataset}, {run.spec.rounds} rounds")
     ctx.answer(event.cmd_id, "OK", "created", run=run.id)
@@ -36,7 +38,8 @@ def refuse_create(ctx: Context, event: CreateRun) -> None:
     assert run is not None
     text = f"{run.name} is {run.phase.value}; stop it first"
     if run.phase not in ACTIVE:
-        text = f"{run.name} still writes round {run.rounds[0].number}; try again in a moment"
+        number = run.rounds[0].number if run.rounds else run.version + 1
+        text = f"{run.name} still writes round {number}; try again in a moment"
     ctx.answer(event.cmd_id, "RUN_ACTIVE", text)
 
 
@@ -62,6 +65,7 @@ def on_failed(ctx: Context, event: WorkFailed) -> None:
     if run is None or run.id != event.run or event.restored != run.restored:  # it was resumed since
         return
     drop_rounds(ctx, run, "the run failed", committing=True)
+    run.reverting = None
     run.attempt += 1  # what is still on its way belongs to an attempt that is over
     if run.phase is RunPhase.STOPPED:  # it had ended: only its last round or row is not written
         ctx.warn(f"{run.name}: {event.reason}")
@@ -127,6 +131,8 @@ def on_eval_done(ctx: Context, event: EvalDone) -> None:
     if run.best_eval is None or measured.loss < run.best_eval.loss:
         run.best_eval = measured
         ctx.out.append(MarkBest(run.id, measured.version))
+    run.watch.note(measured.loss, counts=measured.version > run.reverted)
+    reverting.judge(run, measured)
     row = run.rows.get(event.version)
     if row is None:
         ctx.report_run(run, f"version={event.version} eval_loss={event.loss:.4f} eval_acc={event.accuracy:.4f}")
@@ -141,6 +147,8 @@ def on_eval_done(ctx: Context, event: EvalDone) -> None:
 def on_eval_skipped(ctx: Context, event: EvalSkipped) -> None:
     """The round's line is printed all the same, with the reason in place of the figures."""
     run = ctx.state.run
+    if run is not None and run.id == event.run and event.not_finite and event.version > run.reverted:
+        reverting.want(run, f"the evaluation loss of version {event.version} is not finite")
     row = run.rows.get(event.version) if run is not None and run.id == event.run else None
     if run is None or row is None:
         return

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from services.common.protocol.messages import Encoding, RunSpec, TaskRef
+from services.master.core.watch import Watch
 
 Range = tuple[int, int]  # stream positions [start, stop)
 
@@ -76,6 +77,7 @@ class Lease:
     reason: str = ""
     refused: bool = False  # handed back, or its delta was bad: the work itself may be at fault
     bad: bool = False  # its delta was bad
+    diverged: bool = False  # because its values are not finite, or beyond the bound
     moved_ms: int = 0  # the last sign that its worker works on it
     offered_ms: int = 0  # its delta began to come
     accepted_ms: int = 0
@@ -94,9 +96,10 @@ class Lease:
         """With its worker, or on the way back: an answer is still awaited."""
         return self.state in (LeaseState.OUT, LeaseState.UPLOADING)
 
-    def lose(self, reason: str, *, refused: bool = False, bad: bool = False) -> None:
+    def lose(self, reason: str, *, refused: bool = False, bad: bool = False, diverged: bool = False) -> None:
         """Its worker does not do it, for this reason; what it still brings of it is welcome."""
         self.state, self.reason, self.refused, self.bad = LeaseState.LOST, reason, refused, bad
+        self.diverged = diverged
 
 
 @dataclass
@@ -197,6 +200,14 @@ class Pace:
 
 
 @dataclass
+class Reverting:
+    """The run shall go back to its best version. `meta`: of the checkpoint that the desk writes; empty before that."""
+
+    reason: str
+    meta: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
 class Run:
     """One training job. `cursor` and `pending` are stream positions not yet given out."""
 
@@ -229,6 +240,22 @@ class Run:
     last_eval: Evaluation | None = None
     best_eval: Evaluation | None = None
     finished: bool = False
+    watch: Watch = field(default_factory=Watch)
+    ending: bool = False  # it has had enough: no round opens any more
+    reverting: Reverting | None = None
+    reverted: int = 0  # the version with which it went back to an earlier one's parameters; 0: it never did
+    lr_scale: float = 1.0  # of the inner learning rate
+
+    @property
+    def goes_back(self) -> bool:
+        """The desk writes the version with the best one's parameters."""
+        return self.reverting is not None and bool(self.reverting.meta)
+
+    @property
+    def inner(self) -> dict[str, Any]:
+        """The inner optimizer with the learning rate that holds now."""
+        inner = self.spec.inner
+        return inner if self.lr_scale == 1.0 else {**inner, "lr": inner["lr"] * self.lr_scale}
 
     @property
     def name(self) -> str:
@@ -315,8 +342,9 @@ class State:
 
     @property
     def busy(self) -> bool:
-        """Whether a run goes on, or one that was stopped still writes its last round."""
-        return self.run is not None and (self.run.phase in ACTIVE or bool(self.run.rounds))
+        """Whether a run goes on, or one that was stopped still writes its last version."""
+        run = self.run
+        return run is not None and (run.phase in ACTIVE or bool(run.rounds) or run.goes_back)
 
     def task_of(self, worker: str, run_id: str) -> TaskRef | None:
         """The piece of work that a worker has out in this run."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from services.master.core import deltas, rounds, runs, workers
+from services.master.core import deltas, reverting, rounds, runs, workers
 from services.master.core.context import Context
 from services.master.core.state import ACTIVE, RunPhase
 
@@ -66,6 +66,8 @@ TABLE: dict[str, dict[RunPhase, Cell]] = {
     "AssignmentSaved": _only(rounds.on_assignment_saved, ACTIVE, _OVER),
     "AggregationDone": _only(rounds.on_aggregation_done, _COMMITS, _OVER),
     "CheckpointDone": _only(rounds.on_checkpoint_done, _COMMITS, _OVER),
+    "Diverged": _only(reverting.on_diverged, _COMMITS, _OVER),
+    "Reverted": _only(reverting.on_reverted, _COMMITS, _OVER),
     "WorkFailed": _only(runs.on_failed, _COMMITS, _OVER),
     "EvalDone": _only(
         runs.on_eval_done, (*_COMMITS, RunPhase.FAILED), Ignore("there is no run to which it could belong")

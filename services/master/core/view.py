@@ -29,6 +29,8 @@ def run_view(run: Run) -> dict[str, Any]:
         "reason": run.reason,
         "finished": run.finished,
         "version": run.version,
+        "reverted": run.reverted,
+        "lr_scale": run.lr_scale,
         "rounds_total": run.spec.rounds,
         "n_parameters": run.n_parameters,
         "n_train": run.n_train,

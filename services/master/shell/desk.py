@@ -34,6 +34,7 @@ from services.master.core.commands import (
     Fold,
     PrepareRun,
     RestoreRun,
+    Revert,
     SaveAssignment,
     SaveRound,
     SaveRun,
@@ -44,7 +45,9 @@ from services.master.core.events import (
     AssignmentSaved,
     CheckpointDone,
     DeltaStaged,
+    Diverged,
     Event,
+    Reverted,
     RunPrepared,
     RunUnusable,
     WorkFailed,
@@ -59,12 +62,13 @@ Job = Callable[["Desk"], None]
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One version as workers pull it: read-only float32[n]."""
+    """One version as workers pull it: read-only float32[n]. `alone`: no update leads to it or past it."""
 
     run: str
     version: int
     parameters: Floats
     digest: str
+    alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -235,9 +239,9 @@ class Desk:
         parameters = current.parameters.copy()
         apply_update(parameters, decode(encoding, encoded, len(parameters), threads=self._threads), self._threads)
         if stats(parameters).nonfinite:
-            raise CheckpointError(
-                f"round {command.round} would make parameters that are not finite; lower the learning rate"
-            )
+            reason = f"round {command.round} would make parameters that are not finite"
+            self._post(Diverged(command.run, command.round, reason))
+            return
         parameters.setflags(write=False)
         current.next_parameters[command.round] = parameters
         update = EncodedUpdate(command.run, command.round, encoded, bytes_digest(encoded))
@@ -255,6 +259,21 @@ class Desk:
         self._publish_version(command.meta["version"], command.meta["digest"])
         failpoint("version.before-announce")
         self._post(CheckpointDone(command.run, command.round))
+        self._unpruned = True
+
+    def revert(self, command: Revert) -> None:
+        """The next version is an earlier one's parameters: durable as any other, and nothing else is carried over."""
+        current = self._run_of(command.run)
+        parameters = self._vault.read(command.run, command.to_version).parameters
+        outer = build_outer(current.spec.outer, len(parameters), self._threads)
+        residual = None if current.residual is None else np.zeros_like(parameters)
+        meta = {**command.meta, "digest": digest(parameters)}
+        self._vault.write(Checkpoint(parameters, outer.state(), meta, residual))
+        self._current = _Current(command.run, current.spec, parameters, outer, residual, best=current.best)
+        failpoint("version.before-publish")
+        self._publish_version(meta["version"], meta["digest"], alone=True)
+        failpoint("version.before-announce")
+        self._post(Reverted(command.run, command.round, meta["digest"]))
         self._unpruned = True
 
     def mark_best(self, run: str, version: int) -> None:
@@ -300,17 +319,18 @@ class Desk:
         current = self._current
         if self._unpruned and current is not None:
             self._unpruned = False
-            self._vault.prune(current.run, self._pinned() | ({current.best} if current.best is not None else set()))
+            kept = 0 if current.best is None else current.best  # what a run that diverges goes back to
+            self._vault.prune(current.run, self._pinned() | {kept})
 
     def _run_of(self, run: str) -> _Current:
         if self._current is None or self._current.run != run:
             raise CheckpointError(f"run {run} is not in work")
         return self._current
 
-    def _publish_version(self, version: int, version_digest: str) -> None:
+    def _publish_version(self, version: int, version_digest: str, *, alone: bool = False) -> None:
         assert self._current is not None
         self._current.parameters.setflags(write=False)
-        self._publish(Snapshot(self._current.run, version, self._current.parameters, version_digest))
+        self._publish(Snapshot(self._current.run, version, self._current.parameters, version_digest, alone))
 
 
 def _first_meta(command: PrepareRun, data: dict[str, Any], n_train: int, version_digest: str) -> dict[str, Any]:
@@ -330,5 +350,8 @@ def _first_meta(command: PrepareRun, data: dict[str, Any], n_train: int, version
         "counted": [],
         "attempt": 0,
         "pace": asdict(Pace()),
+        "lr_scale": 1.0,
+        "reverted": 0,
+        "running_ms": 0,
         "row": None,
     }

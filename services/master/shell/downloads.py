@@ -38,7 +38,7 @@ class Downloads:
 
     def publish(self, snapshot: Snapshot) -> None:
         """This version, and no other, may be pulled whole from now on. Updates to later ones are void."""
-        if self._snapshot is None or self._snapshot.run != snapshot.run:
+        if self._snapshot is None or self._snapshot.run != snapshot.run or snapshot.alone:
             self._log.clear()
         self._snapshot = snapshot
         self._log = {version: one for version, one in self._log.items() if version <= snapshot.version}

@@ -101,6 +101,10 @@ def _write_checkpoint(on: Effects, command: c.WriteCheckpoint, now_ms: int) -> N
     on.aggregation.do(lambda desk: desk.write_checkpoint(command))
 
 
+def _revert(on: Effects, command: c.Revert, now_ms: int) -> None:
+    on.aggregation.do(lambda desk: desk.revert(command))
+
+
 def _save_round(on: Effects, command: c.SaveRound, now_ms: int) -> None:
     on.aggregation.do(lambda desk: desk.save_round(command))
 
@@ -149,6 +153,7 @@ _TABLE: dict[type, Callable[[Effects, Any, int], list[Event] | None]] = {
     c.DropRound: _drop_round,
     c.Aggregate: _aggregate,
     c.WriteCheckpoint: _write_checkpoint,
+    c.Revert: _revert,
     c.SaveRound: _save_round,
     c.Evaluate: _evaluate,
     c.MarkBest: _mark_best,

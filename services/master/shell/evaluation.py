@@ -109,8 +109,7 @@ class Evaluation:
             self._failures = 0
             events.append(EvalDone(job.run, job.version, line["loss"], line["accuracy"]))
         elif job is not None:
-            reason = line.get("reason", "the evaluator ended" if line["t"] == "exit" else "the loss is not finite")
-            events.append(_skip(job, f"not evaluated: {reason}"))
+            events.append(_unmeasured(job, line))
         if self._waiting is not None:
             waiting, self._waiting = self._waiting, None
             events += self._begin(waiting)
@@ -141,6 +140,12 @@ class Evaluation:
         if self._child is not None:
             self._child.send(job.line)
         return []
+
+
+def _unmeasured(job: _Job, line: dict[str, Any]) -> EvalSkipped:
+    if line["t"] == "done":
+        return EvalSkipped(job.run, job.version, "the evaluation loss is not finite", not_finite=True)
+    return _skip(job, f"not evaluated: {line.get('reason', 'the evaluator ended')}")
 
 
 def _skip(job: _Job, reason: str) -> EvalSkipped:

@@ -54,6 +54,8 @@ def find_run(store: Store, vault: Vault, names: dict[str, str]) -> tuple[Found |
         sentences.append(f"the row of round {meta['round']} was repaired from its checkpoint")
     evaluated = [one for one in rows if one["eval_loss"] is not None]
     measured = [Evaluation(one["round"], one["eval_loss"], one["eval_accuracy"]) for one in evaluated]
+    best = _best(store, row["id"])
+    before = [best] if best is not None and measured and best.version < measured[0].version else []
     ended = meta["version"] >= spec.rounds
     phase = RunPhase.STOPPED if ended else RunPhase(row["phase"])
     reason = f"finished: all {spec.rounds} rounds are closed" if ended else row["reason"]
@@ -69,7 +71,9 @@ def find_run(store: Store, vault: Vault, names: dict[str, str]) -> tuple[Found |
         tables=store.assignments(row["id"], meta["version"]),
         names=names,
         last_eval=measured[-1] if measured else None,
-        best_eval=_best(store, row["id"]),
+        best_eval=best,
+        evaluations=before + measured,
+        finished=ended or row["finished"],
     )
     return Found(saved, checkpoint, row["created_at_ms"], rows), sentences
 

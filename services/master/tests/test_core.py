@@ -39,6 +39,7 @@ _STEP = st.one_of(
     st.tuples(st.sampled_from(["begin", "staged", "delta", "refuse", "busy", "beat", "stalled", "another"]), _WHO),
     st.tuples(st.sampled_from(["join_holds", "join_works", "bad_delta"]), _WHO),
     st.tuples(st.sampled_from(["tick", "pause", "resume", "stop", "create", "restart", "fail"]), st.just("")),
+    st.tuples(st.sampled_from(["diverge", "nan", "eval_good", "eval_far"]), st.just("")),
     st.tuples(st.just("wait"), st.just("")),
 )
 
@@ -60,6 +61,11 @@ def _play(steps: list[tuple[str, str]]) -> list[str]:
             continue
         elif verb == "create":
             line = f"@{now} create k_steps=10 batch=50 rounds=4"
+        elif verb == "nan" or verb.startswith("eval"):
+            run = story.coordinator.state.run
+            loss = 50 if verb == "eval_far" else 0.5
+            measured = "nan" if verb == "nan" else f"eval loss={loss} acc=0.5"
+            line = f"@{now} {measured} version={run.version if run is not None else 0}"
         elif verb == "busy":
             line = f"@{now} refuse {who} busy"
         elif verb == "another":
@@ -86,7 +92,9 @@ def test_whatever_happened_a_healthy_worker_finishes_the_run(steps: list[tuple[s
     story.play("@1000 create k_steps=10 batch=50 rounds=4")
     now = 1000
     for verb, who in steps:
-        if verb in ("stop", "fail", "create", "pause") or (who and verb not in ("join", "left", "bye", "drain")):
+        if verb in ("stop", "fail", "create", "pause", "diverge", "nan", "eval_good", "eval_far") or (
+            who and verb not in ("join", "left", "bye", "drain")
+        ):
             continue
         now += 20_000 if verb == "wait" else 700
         story.play(f"@{now} {'tick' if verb == 'wait' else verb} {who}".rstrip())

@@ -1,5 +1,6 @@
 """The evaluator's places: one runs, one waits, a newer one takes its place; what may become the best is not pruned."""
 
+import math
 import os
 import queue
 import signal
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from services.common.host.children import Child
 from services.common.host.logs import Log
@@ -108,6 +110,15 @@ def test_chatter_and_late_answers_are_ignored_and_failures_forgotten(tmp_path: P
     evaluation.tick(REST_MS)
     assert evaluation.ask("r-1", 10, path, {}, MODEL) == [], "after a rest it is tried again"
     evaluation.take({"t": "exit", "code": 1})
+    evaluation.stop()
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf])
+def test_a_loss_that_is_not_finite_is_told_as_such(tmp_path: Path, loss: float) -> None:
+    evaluation = Evaluation(lambda: evaluator(lambda line: None, Log("master")))
+    evaluation.ask("r-1", 3, tmp_path / "ckpt-3.npz", {}, MODEL)
+    told = evaluation.take({"t": "done", "version": 3, "loss": loss, "accuracy": 0.1})
+    assert told == [EvalSkipped("r-1", 3, "the evaluation loss is not finite", not_finite=True)]
     evaluation.stop()
 
 

@@ -85,6 +85,18 @@ def test_a_loss_of_zero_is_a_loss(tmp_path: Path, store: Store) -> None:
     assert store.best_round(RUN) == 1
 
 
+def test_evaluations_are_handed_on_in_order_the_best_first_when_it_is_long_ago(tmp_path: Path, store: Store) -> None:
+    closed(tmp_path, 2)
+    store.save_run(RUN, "STOPPED", "stopped after 1 minute, as asked, at version 1200", finished=True)
+    for round_number in range(1, 1201):
+        store.save_round(RUN, row(round_number, 0.25 if round_number == 3 else 0.5))
+    found, _ = find_run(store, Vault(tmp_path / "runs"), {})
+    assert isinstance(found, Found)
+    assert found.saved.finished
+    versions = [one.version for one in found.saved.evaluations]
+    assert versions == [3, *range(201, 1201)]
+
+
 def test_the_best_round_is_the_first_of_the_lowest(store: Store) -> None:
     assert store.best_round(RUN) is None
     for round_number, loss in enumerate([0.5, 0.25, None, 0.25, 10.0], start=1):

@@ -76,6 +76,16 @@ def test_the_log_holds_the_last_updates_and_at_most_one_whole_version() -> None:
     assert [served.pull(version)[0].t for version in (6, 7)] == ["ERROR", "CHUNK"], "the newest is always there"
 
 
+def test_no_update_leads_to_a_version_that_stands_alone_or_past_it() -> None:
+    served = Served()
+    for version in (1, 2):
+        served.update(version)
+    served.desk.publish(Snapshot(RUN, 3, np.zeros(N, np.float32), "0" * 32, alone=True))
+    assert [served.pull(version)[0].t for version in (1, 2, 3)] == ["ERROR"] * 3
+    served.update(4)
+    assert served.pull(4)[0].t == "CHUNK"
+
+
 def test_after_a_step_back_updates_beyond_it_are_void_and_those_of_another_run_too() -> None:
     served = Served()
     for version in (1, 2, 3):

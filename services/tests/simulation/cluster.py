@@ -49,6 +49,7 @@ class Plan:
     pace: float = 1.0  # times as quick as usual
     encoding: Encoding | None = None  # by the seed, if it is not said
     rounds_in_flight: Literal["auto", 1, 2] | None = None  # by the seed, if it is not said; with units always 1
+    nonsense: float = 0.0  # so many evaluations find no number, so that the run goes back
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,7 @@ class Cluster:
         except MaheError:
             self.world.after(5_000, self.start_master)
             return
+        master.evaluator_nonsense = self.plan.nonsense
         self.master = master
         self.oracle.watch(master)
         master.start()

@@ -4,6 +4,7 @@ Only the threads and processes are replaced: the desk's jobs wait in a queue of 
 What is durable lies in a folder (in memory), which outlives a crash; `disk.py` has what goes wrong with it.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -74,6 +75,7 @@ class Evaluator:
     say: Callable[[dict[str, Any]], None]
     wait_ms: int
     deaths: float
+    nonsense: float = 0.0
     dead: bool = False
 
     def send(self, line: Mapping[str, Any]) -> bool:
@@ -92,6 +94,8 @@ class Evaluator:
             return
         try:
             answer = {"t": "done", "version": line["version"], **evaluate(line, DATASETS)}
+            if self.nonsense and self.world.chance.random() < self.nonsense:
+                answer["loss"] = math.nan
         except CheckpointError as error:
             answer = {"t": "failed", "version": line["version"], "reason": error.sentence}
         self.say(answer)
@@ -116,7 +120,7 @@ class Master:
     def __init__(self, world: World, network: Network, folder: Path, disk: Disk, *, evaluation_ms: int = 50) -> None:
         self.world, self.network, self.disk = world, network, disk
         self.alive, self.asleep = True, False
-        self.evaluation_ms, self.evaluator_deaths = evaluation_ms, 0.0
+        self.evaluation_ms, self.evaluator_deaths, self.evaluator_nonsense = evaluation_ms, 0.0, 0.0
         self.answers: dict[str, tuple[str, str]] = {}
         self.store = Store(folder)
         self._desk_store = Store(folder)
@@ -148,7 +152,9 @@ class Master:
             uploads=Uploads(self.term, self.port.send, lambda *delta: self.reactor.complete(*delta)),  # noqa: PLW0108
             downloads=Downloads(self.term, CHUNK_BYTES, self.port.send, self.coordinator.state.task_of),
             aggregation=Queue(world, self.desk, disk, lambda: self.alive),
-            evaluation=Evaluation(lambda: Evaluator(world, self._post, self.evaluation_ms, self.evaluator_deaths)),
+            evaluation=Evaluation(
+                lambda: Evaluator(world, self._post, self.evaluation_ms, self.evaluator_deaths, self.evaluator_nonsense)
+            ),
             admission=admission,
             bulletin=self.bulletin,
             vault=self.vault,

@@ -2,7 +2,8 @@
 
 Safety: no round that was announced is lost or changes; no delta counts twice, or in another round, or unjudged; no
 stream position is used twice; each version is the one before minus the weighted mean of the deltas that it names, but
-for what the update's encoding left over, which is kept; what a delta left over is owed only when the delta counts.
+for what the update's encoding left over, which is kept, or, once in a run, an earlier version again; what a delta left
+over is owed only when the delta counts, and not any more when the run has gone back.
 """
 
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import numpy as np
 from services.common.learning import digest
 from services.common.protocol.messages import RoundClosed
 from services.master.core import commands as c
-from services.master.core.events import CheckpointDone, Event
+from services.master.core.events import CheckpointDone, Event, Reverted
 from services.master.core.invariants import violations
 from services.master.core.state import Run
 from services.tests.simulation.master import Master
@@ -40,6 +41,9 @@ class Oracle:
     written: dict[tuple[str, int, str], Accepted] = field(default_factory=dict)  # (run, version, digest) -> its deltas
     settled: dict[str, int] = field(default_factory=dict)  # run -> version up to which all was checked
     used: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # run -> positions in durable versions
+    went_back: dict[tuple[str, int], int] = field(default_factory=dict)  # (run, version) -> whose parameters it has
+    since: dict[str, int] = field(default_factory=dict)  # lease -> version with which its run had gone back
+    reverted: int = 0  # versions of that kind that became durable
     folded: dict[tuple[int, str, int], Accepted] = field(default_factory=dict)  # by term, run, round
     closed: int = 0
     _steps: int = 0
@@ -50,10 +54,13 @@ class Oracle:
         self.made[lease, made.digest] = made
         while len(self.made) > 20_000:
             self.made.pop(next(iter(self.made)))
+        self.since[lease] = made.task.reverted
         if made.owed is not None and made.owed.any():
             leases = self.left_over.get(digest(made.owed), set())
             if not leases & self.counted:
                 raise Violated(f"{lease} owes what {sorted(leases)} left over, and none of them counts")
+            if made.task.reverted not in {self.since[one] for one in leases & self.counted}:
+                raise Violated(f"{lease} owes what {sorted(leases)} left over, and the run has gone back since")
         if made.left_over is not None:
             self.left_over.setdefault(digest(made.left_over), set()).add(lease)
 
@@ -93,6 +100,8 @@ class Oracle:
         broken = violations(master.coordinator.state) if due else []
         if broken:
             raise Violated("; ".join(broken))
+        if isinstance(event, Reverted) and any(isinstance(one, c.Evaluate) for one in commands):  # else it is too late
+            self._settle(master, event.run, event.round, event.digest)
         if isinstance(event, CheckpointDone):
             run = master.coordinator.state.run
             assert run is not None
@@ -110,6 +119,8 @@ class Oracle:
             elif isinstance(command, c.RestoreRun):
                 for key in [key for key in self.folded if key[:2] == (master.term, command.run)]:
                     del self.folded[key]
+            elif isinstance(command, c.Revert):
+                self.went_back[command.run, command.round] = command.to_version
             elif isinstance(command, c.WriteCheckpoint):
                 self._write(master, command)
             elif isinstance(command, c.Send) and isinstance(command.message, RoundClosed):
@@ -146,8 +157,11 @@ class Oracle:
 
     def _settle(self, master: Master, run: str, version: int, digest: str) -> None:
         """A version is durable: the arithmetic, and that no stream position is in two versions."""
-        self.closed += 1
         self.settled[run] = version
+        if (run, version, digest) not in self.written:
+            self._settle_back(master, run, version)
+            return
+        self.closed += 1
         accepted = self.written[run, version, digest]
         self.counted.update(made.task.ref.lease for made, _ in accepted.values())
         before, after = (master.owed(run, one) for one in (version - 1, version))
@@ -162,6 +176,16 @@ class Oracle:
             if any(start < other_stop and other_start < stop for other_start, other_stop in used):
                 raise Violated(f"stream positions {start} to {stop} are in a second version, {version}")
         self.used[run] = _merge(used + ranges)
+
+    def _settle_back(self, master: Master, run: str, version: int) -> None:
+        """The run went back, once: to the bit, and it owes nothing."""
+        to_version = self.went_back.get((run, version))
+        if to_version is None:
+            raise Violated(f"version {version} of {run} is durable, and nobody asked for it")
+        self.reverted += 1
+        found, wanted = (master.parameters(run, one) for one in (version, to_version))
+        if found.tobytes() != wanted.tobytes() or master.owed(run, version).tobytes() != wanted.astype("f8").tobytes():
+            raise Violated(f"version {version} of {run} is not what version {to_version} is")
 
     def _check_positions(self, run: Run) -> None:
         """No stream position is lost: each is used, pending, or with a worker."""

@@ -60,6 +60,15 @@ def test_without_faults_it_learns() -> None:
     assert outcome.restarts == 0
 
 
+def test_runs_that_diverge_go_back_to_the_bit_under_any_faults() -> None:
+    reverted = 0
+    for seed in range(1, 9):
+        cluster = Cluster(Plan(seed, 2 + seed % 5, hours=0.15, units=seed % 4 == 0, nonsense=0.05))
+        cluster.run()
+        reverted += cluster.oracle.reverted
+    assert reverted >= 5, "too few to say anything: choose other seeds"
+
+
 def cut(root: Path, seed: int) -> dict[str, bytes]:
     """What is left of files in all states of being written, when the power is cut."""
     disk, folder = Disk(root), root / "runs"

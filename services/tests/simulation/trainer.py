@@ -169,7 +169,7 @@ class Trainer:
             delta[self.world.chance.randrange(len(delta))] = np.nan
         before = residual = None
         if not task.fresh and task.encoding != "fp32":
-            before = unpack_residual(task.ref.run, self.slot.residual, len(delta))
+            before = unpack_residual(task.lineage, self.slot.residual, len(delta))
             residual = np.zeros_like(delta) if before is None else before.copy()
         encoded = encode(task.encoding, delta, residual)
         name = bytes_digest(encoded)
@@ -177,7 +177,7 @@ class Trainer:
         self._made(Made(task, name, sent, before, residual))
         self.slot.files[lease] = encoded.tobytes()
         if residual is not None:
-            self.slot.left_over[lease] = b"".join(pack_residual(task.ref.run, residual))
+            self.slot.left_over[lease] = b"".join(pack_residual(task.lineage, residual))
         counts = (result.samples, result.steps, result.n_correct, result.loss, duration_ms, self._sync_ms)
         self._tell(LINE_MS, e.TrainerDone(lease, encoded.nbytes, name, *counts))
 

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from services.launch import places
-from services.launch.console_client import Link, read_link
+from services.launch.console_client import TOKEN_HEADER, Link, read_link
 from services.launch.processes import Group, Service
 from services.launch.waiting import wait_for
 
@@ -97,6 +97,17 @@ class Cluster:
     def delete(self, path: str) -> None:
         """DELETE, as the page does."""
         self.api._ask("DELETE", path, None)
+
+    def download(self, path: str) -> bytes:
+        """The body of GET, as it is."""
+        connection = self.api.connect(WAIT_S)
+        try:
+            connection.request("GET", path, headers={TOKEN_HEADER: self.api.token})
+            response = connection.getresponse()
+            assert response.status == 200, response.read()
+            return response.read()
+        finally:
+            connection.close()
 
     def run(self, **spec: Any) -> str:
         """Start a run; its id."""

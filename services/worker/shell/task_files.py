@@ -75,7 +75,7 @@ class TaskFiles:
         if self.residual is None:
             return None
         raw = self.residual.read_bytes() if self.residual.exists() else b""
-        owed = unpack_residual(task.ref.run, raw, task.n_parameters)
+        owed = unpack_residual(task.lineage, raw, task.n_parameters)
         return np.zeros(task.n_parameters, dtype=np.float32) if owed is None else owed
 
     def write_results(self, task: Task, encoded: Bytes, residual: Floats | None) -> bytes:
@@ -83,7 +83,7 @@ class TaskFiles:
         seal = b""
         if self.next_residual is not None and residual is not None:
             failpoint("residual.before-write")
-            seal, values = pack_residual(task.ref.run, residual)
+            seal, values = pack_residual(task.lineage, residual)
             _write(self.next_residual, (seal, values))
         failpoint("delta.before-write")
         _write(self.delta, (encoded.data,), "delta.before-fsync")

@@ -66,7 +66,7 @@ class Trainer:
         self._anchor: tuple[str, Floats] | None = None  # with its digest
         self._local: tuple[str, int, Floats] | None = None  # run, round, parameters after the last step
         self._ended: tuple[str, int, float] = ("", 0, 0.0)  # run, round, when the steps of the last delta ended
-        self._left_over: tuple[str, bytes, Floats | None] = ("", b"", None)  # run, seal, residual of the last delta
+        self._left_over: tuple[str, bytes, Floats | None] = ("", b"", None)  # lineage, seal, what the last delta left
 
     def train(self, task: Task, files: TaskFiles, *, goes_on: bool = False) -> dict[str, Any]:
         """The line to answer with. When it is `done`, the delta is durable; else the attempt leaves no trace."""
@@ -96,7 +96,7 @@ class Trainer:
         self._local, self._ended = (task.ref.run, task.ref.round, result.local), clock.end()
         residual = self._owed(task, files)
         encoded = encode(task.encoding, result.delta, residual)
-        self._left_over = (task.ref.run, files.write_results(task, encoded, residual), residual)
+        self._left_over = (task.lineage, files.write_results(task, encoded, residual), residual)
         if self._is_finite(result):
             self._before = None
         else:
@@ -142,8 +142,8 @@ class Trainer:
 
     def _owed(self, task: Task, files: TaskFiles) -> Floats | None:
         """The residual that counts: mostly what the last delta left over, which is still in memory."""
-        run, seal, residual = self._left_over
-        if residual is not None and (run, seal) == (task.ref.run, files.owes()):
+        lineage, seal, residual = self._left_over
+        if residual is not None and (lineage, seal) == (task.lineage, files.owes()):
             return residual.copy()
         return files.read_residual(task)
 
@@ -213,8 +213,11 @@ class Trainer:
         return self._model[1]
 
     def _build_optimizer(self, task: Task, model: Model) -> InnerOptimizer:
-        """The run's inner optimizer with the state it has; another run, model or setting begins afresh."""
-        key = json.dumps([task.ref.run, task.inner, task.model], sort_keys=True)
+        """The run's inner optimizer with the state it has; another run, model or setting begins afresh.
+
+        So does a run that went back: what its optimizer had gathered led where it diverged.
+        """
+        key = json.dumps([task.lineage, task.inner, task.model], sort_keys=True)
         if task.fresh or self._optimizer is None or self._optimizer[0] != key:
             self._optimizer = (key, build_inner(task.inner, model.n_parameters))
         return self._optimizer[1]

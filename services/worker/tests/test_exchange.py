@@ -92,10 +92,13 @@ def test_a_unit_carries_nothing_over(process: TrainerProcess, encoding: Encoding
     assert slot.residual_path.read_bytes() == owed
 
 
-@pytest.mark.parametrize("damage", ["none", "bit", "short", "empty", "run", "model"])
-def test_a_residual_that_is_damaged_or_of_another_run_is_nothing_owed(process: TrainerProcess, damage: str) -> None:
+@pytest.mark.parametrize("damage", ["none", "bit", "short", "empty", "run", "model", "before"])
+def test_a_residual_that_is_damaged_or_of_another_run_or_of_before_it_went_back_is_nothing_owed(
+    process: TrainerProcess, damage: str
+) -> None:
     job, slot = Job(), process.slot
     task = job_of("run-d", job, 0, "int8", lease=f"run-d.{damage}")
+    task = task.model_copy(update={"reverted": 3 if damage == "before" else 0})
     owed = np.full_like(job.anchor, 0.5)
     good = b"".join(pack_residual("run-d", owed))
     content = {
@@ -105,6 +108,7 @@ def test_a_residual_that_is_damaged_or_of_another_run_is_nothing_owed(process: T
         "empty": b"",
         "run": b"".join(pack_residual("run-c", owed)),
         "model": b"".join(pack_residual("run-d", owed[1:])),
+        "before": good,
     }[damage]
     slot.residual_path.unlink(missing_ok=True)
     if content is not None:
@@ -114,8 +118,8 @@ def test_a_residual_that_is_damaged_or_of_another_run_is_nothing_owed(process: T
     residual: Floats = np.zeros_like(raw)
     expected = encode("int8", raw, residual)
     assert process.delta(task) == expected.tobytes()
-    assert slot.next_residual_path(task.ref.lease).read_bytes() == b"".join(pack_residual("run-d", residual))
-    slot.residual_path.write_bytes(good)
+    assert slot.next_residual_path(task.ref.lease).read_bytes() == b"".join(pack_residual(task.lineage, residual))
+    slot.residual_path.write_bytes(b"".join(pack_residual(task.lineage, owed)))
     assert process.delta(task) == encode("int8", raw, owed).tobytes() != expected.tobytes()
 
 

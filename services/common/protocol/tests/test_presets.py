@@ -22,6 +22,7 @@ def test_a_preset_leaves_the_card_its_own_and_suits_itself(preset: Preset) -> No
     assert not {"dataset", "model", "batch", "name"} & preset.sets.keys()
     assert not {"name", "lr"} & preset.sets.get("inner", {}).keys()
     assert preset.sets.get("k_steps", 1) <= preset.sets["k_steps_max"]
+    assert 2 < preset.sets["patience"] < preset.sets.get("rounds", 20)
     filled = RunSpec.model_validate(fill_in({}, preset, CARD))
     assert filled.model == CARD["model"]
     assert filled.inner["lr"] == CARD["inner"]["lr"]

@@ -19,6 +19,8 @@ const DEFAULTS = {
   rounds: 30,
   k_steps: 50,
   batch: 32,
+  patience: 0,
+  minutes_max: 0,
   model: { family: "mlp", hidden: [64, 64] },
   inner: { name: "sgd", lr: 0.1 },
   outer: { name: "fedavg" },

@@ -9,9 +9,9 @@ import { warningOf, weighsAlike } from "./choices.js";
 import { estimateView } from "./estimate.js";
 import { isActive } from "./run.js";
 
-const NUMBERS = ["rounds", "k_steps", "batch", "min_workers"];
-const FILLED = ["rounds", "k_steps", "batch", "encoding", "aggregator", "balance"];
-const ADVANCED = ["encoding", "outer", "inner", "lr", "hidden", "aggregator", "balance"];
+const NUMBERS = ["rounds", "k_steps", "batch", "min_workers", "patience", "minutes_max"];
+const FILLED = ["rounds", "k_steps", "batch", "patience", "minutes_max", "encoding", "aggregator", "balance"];
+const ADVANCED = ["encoding", "outer", "inner", "lr", "hidden", "aggregator", "balance", "patience", "minutes_max"];
 const EXPLAINED = ["preset", "encoding", "outer", "inner", "aggregator", "balance"];
 // Where a fault of the specification is shown; the first that its path or sentence names.
 const PLACES = [
@@ -25,6 +25,8 @@ const PLACES = [
   [/inner|optimizer|momentum|beta|decay/, "inner"],
   [/k_steps/, "k_steps"],
   [/min_workers/, "min_workers"],
+  [/patience/, "patience"],
+  [/minutes_max/, "minutes_max"],
   [/batch/, "batch"],
   [/rounds/, "rounds"],
   [/dataset/, "dataset"],
@@ -237,5 +239,10 @@ function makeFields() {
     hidden: field("start-hidden", label("hidden"), { hint: t("start.hidden.hint") }),
     aggregator: pick("aggregator", AGGREGATORS),
     balance: pick("balance", BALANCES),
+    patience: field("start-patience", label("patience"), { props: number, hint: t("start.patience.hint") }),
+    minutes_max: field("start-minutes-max", label("minutes_max"), {
+      props: { inputmode: "decimal", required: true },
+      hint: t("start.minutes_max.hint"),
+    }),
   };
 }
