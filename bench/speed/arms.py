@@ -21,20 +21,12 @@ COMMON: Arm = {
     "rounds": 1_000_000,  # each run is ended when enough was seen
 }
 
-SCALING: tuple[Arm, ...] = (
-    {"encoding": "int8", "k_steps": 50},
-    {"encoding": "int8", "k_steps": 200},
-    {"encoding": "int8", "k_steps": 1000},
-    {"encoding": "int4", "k_steps": 50},
-    {"encoding": "int4", "k_steps": 200},
-    {"encoding": "int4", "k_steps": 1000},
-)
-TIME_TO_LOSS: tuple[Arm, ...] = (
-    {"encoding": "int8", "k_steps": 50},
-    {"encoding": "int8", "k_steps": 200},
-)
-DDP: tuple[Arm, ...] = ({"encoding": "int8", "k_steps": 1000}, {"encoding": "int4", "k_steps": 1000})
-UNEQUAL: tuple[Arm, ...] = ({"encoding": "int8", "k_steps": 400},)
+BLOCKING: Arm = {"encoding": "fp32", "k_steps": 100, "rounds_in_flight": 1}  # where a second PC does not pay
+AUTO: Arm = {"encoding": "int8", "k_steps": 50, "k_auto": True}  # what people get: overlap and local steps as measured
+SCALING: tuple[Arm, ...] = (BLOCKING, {"encoding": "int8", "k_steps": 200}, AUTO)
+TIME_TO_LOSS: tuple[Arm, ...] = ({"encoding": "int8", "k_steps": 50}, AUTO)
+DDP: tuple[Arm, ...] = (AUTO,)
+UNEQUAL: tuple[Arm, ...] = ({"encoding": "int8", "k_steps": 200},)
 QUICK: tuple[Arm, ...] = ({"encoding": "int8", "k_steps": 20},)
 
 

@@ -23,7 +23,7 @@ from bench.wire.links import Links
 from services.launch.processes import Group
 from services.launch.waiting import wait_for
 
-WARM = 3  # rounds that are not counted: data is read, connections are made, speeds are learnt
+WARM = 10  # rounds that are not counted: data is read, speeds are learnt, overlap and local steps are chosen
 JOB = "MAHE_BENCH_JOB"  # in the environment of a process beside: its JSON, with the file `out` to write
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
