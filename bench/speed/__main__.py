@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.speed import arms, ddp, mnist, plots, quotas, scaling, time_to_loss, unequal
+from bench.speed import arms, ddp, estimate, mnist, plots, quotas, scaling, time_to_loss, unequal
 from bench.speed.arms import Arm, Setting
 from bench.speed.trial import say
 from bench.wire import links
@@ -37,6 +37,7 @@ PARTS = {
     "scaling": Part(scaling.measure, scaling.line, scaling.targets, arms.SCALING),
     "time-to-loss": Part(time_to_loss.measure, time_to_loss.line, time_to_loss.targets, arms.TIME_TO_LOSS),
     "ddp": Part(ddp.measure, ddp.line, ddp.targets, arms.DDP),
+    "estimate": Part(estimate.measure, estimate.line, estimate.targets, ()),
     "unequal": Part(unequal.measure, unequal.line, unequal.targets, arms.UNEQUAL, links=1),
 }
 

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from bench.speed.trainer import FOLDER, steps_file
 from bench.wire.cluster import SILENCE_S, Cluster, Programs
 from bench.wire.exchange import MEMORY
 from bench.wire.links import Links
+from services.common.protocol.spec import RunSpec
 from services.launch.processes import Group
 from services.launch.waiting import wait_for
 
@@ -64,6 +66,18 @@ class Trial:
             if len(found) == WARM + rounds:
                 break
         return found[WARM:]
+
+    def whole(self, spec: RunSpec) -> tuple[dict[str, Any], float]:
+        """A run to its end: how it was shown then, and the seconds that it took. More than one may follow another."""
+        operator, began = self._cluster.operator, time.monotonic()
+        run = operator.start(spec)
+        operator.until_started(run)
+        found = operator.until_finished(SILENCE_S)
+        return found, time.monotonic() - began
+
+    def workers_seen(self) -> list[dict[str, Any]]:
+        """Each worker as the master shows it."""
+        return list(self._cluster.operator.state["workers"].values())
 
     def work(self) -> dict[int, list[Steps]]:
         """The local steps of each worker so far."""

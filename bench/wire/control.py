@@ -66,6 +66,22 @@ class Operator:
         """End it."""
         self._ask(StopRun(run=run))
 
+    def until_started(self, run: str, limit_s: float = 30.0) -> None:
+        """Wait until this run, and no earlier one, is what the master shows."""
+        deadline = time.monotonic() + limit_s
+        while (self.state.get("run") or {}).get("id") != run:
+            assert time.monotonic() < deadline, f"run {run} is not shown after {limit_s:.0f} s"
+            list(self._turn())
+
+    def until_finished(self, limit_s: float) -> dict[str, Any]:
+        """Wait until the run has closed its last round; the run then. AssertionError: it failed, or takes too long."""
+        deadline = time.monotonic() + limit_s
+        while not (run := self.state.get("run") or {}).get("finished"):
+            assert run.get("phase") != "FAILED", run["reason"]
+            assert time.monotonic() < deadline, f"the run is not finished after {limit_s:.0f} s"
+            list(self._turn())
+        return dict(run)
+
     def closings(self, limit_s: float) -> Iterator[tuple[int, int]]:
         """(round, time in ms by the master's clock) of each round that closes; TimeoutError after a silence."""
         last = 0
@@ -116,9 +132,11 @@ class Operator:
             elif message.t == "SNAPSHOT":
                 self._term, self._seq = message.term, message.seq
                 found = json.loads(bytes(payload or b"{}"))
-                self.state = {"workers": {one["id"]: one for one in found["workers"]}}
+                self.state = {"run": found["run"], "workers": {one["id"]: one for one in found["workers"]}}
             elif message.t == "EVENT":
                 self._seq = message.seq
                 if message.kind == "WORKER":
                     self.state["workers"][message.data["id"]] = message.data
+                if message.kind == "RUN":
+                    self.state["run"] = message.data
                 yield message

@@ -11,6 +11,7 @@ from pydantic import Field
 from services.common.protocol.round_time import (
     Conditions,
     Pc,
+    chosen_k_steps,
     first_download_bytes,
     first_download_s,
     round_bytes,
@@ -59,6 +60,7 @@ class Estimate(Spec):
     """What a run amounts to with the PCs present, or with `min_workers` if fewer are."""
 
     workers: int = Field(description="Workers that the numbers are for")
+    k_steps: int = Field(description="Local steps of a round, as `k_auto` will choose them")
     local_steps: int = Field(description="Local steps of all workers together over the whole run")
     samples_per_round: int = Field(description="Samples of one round, all workers together")
     samples_total: int = Field(description="Samples of the whole run")
@@ -77,6 +79,7 @@ class Estimate(Spec):
 
 def estimate(spec: RunSpec, conditions: Conditions) -> Estimate:
     """The run of `spec` under `conditions`."""
+    spec = spec.model_copy(update={"k_steps": chosen_k_steps(spec, conditions)})
     here = len(conditions.pcs)
     workers = max(here, spec.min_workers)
     per_round = round_samples(spec, workers)
@@ -90,6 +93,7 @@ def estimate(spec: RunSpec, conditions: Conditions) -> Estimate:
         run_s = first_download_s(conditions) + one.compute_s + one.sync_s + (spec.rounds - 1) * one.round_s
     return Estimate(
         workers=workers,
+        k_steps=spec.k_steps,
         local_steps=samples // spec.batch,
         samples_per_round=per_round,
         samples_total=samples,

@@ -23,6 +23,8 @@ FIXED_S_PER_DELTA_AND_PARAMETER = 4.8e-9
 # file, processor time of the trainer: 6, 24 and 184 ms at 0.1, 1 and 10 million parameters.
 HANDOVER_S = 0.005
 HANDOVER_S_PER_PARAMETER = 1.8e-8
+SYNC_NOTICED_S = 0.1
+STEPS_FOR_SYNC, STEPS_FOR_SYNC_AHEAD = 9.0, 1.05
 SYNC_SHARE_MAX = 0.05
 """Of the local steps' time: an exchange that takes more is overlapped, where that is left to the run."""
 
@@ -137,6 +139,24 @@ def round_times(spec: RunSpec, conditions: Conditions, pcs: Sequence[Pc]) -> lis
     return times
 
 
+def chosen_k_steps(spec: RunSpec, conditions: Conditions) -> int:
+    """The local steps that the master will choose, with `k_auto`: doubled until they make up for the exchange.
+
+    The rule is that of `services/master/core/pace.py`.
+    """
+    k_steps = spec.k_steps
+    if not spec.k_auto or spec.balance == "units" or not conditions.pcs:
+        return k_steps
+    time = round_times(spec, conditions, conditions.pcs)[-1]
+    if time.sync_s < SYNC_NOTICED_S:
+        return k_steps
+    overlaps = _overlaps(spec, conditions, time.compute_s, time.sync_s)
+    wanted = (STEPS_FOR_SYNC_AHEAD if overlaps else STEPS_FOR_SYNC) * time.sync_s / (time.compute_s / k_steps)
+    while k_steps < min(wanted, spec.k_steps_max):
+        k_steps = min(2 * k_steps, spec.k_steps_max)
+    return k_steps
+
+
 def first_download_bytes(n_parameters: int, workers: int) -> int:
     """Before round 1 every worker gets the model whole, as float32."""
     return workers * encoded_bytes("fp32", n_parameters)
@@ -157,6 +177,14 @@ def own_link_s(spec: RunSpec, n_parameters: int, pc: Pc) -> float:
 def own_round_s(spec: RunSpec, n_parameters: int, pc: Pc) -> float:
     """What a PC needs for a median shard of its own: local steps, delta, update. The shorter, the more useful it is."""
     return spec.k_steps * spec.batch / pc.samples_per_s + own_link_s(spec, n_parameters, pc)
+
+
+def split_sync(sync_s: float, spec: RunSpec, n_parameters: int, workers: int) -> tuple[float | None, float]:
+    """A measured exchange of a run as (bytes/s of the master's link, fixed s): what is over the usual is the link's."""
+    fixed_s = default_fixed_s(n_parameters, workers)
+    if sync_s <= fixed_s or not workers:
+        return None, sync_s
+    return round_bytes(spec, n_parameters, workers) / (sync_s - fixed_s), fixed_s
 
 
 def _up(spec: RunSpec, n_parameters: int) -> int:

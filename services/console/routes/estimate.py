@@ -1,6 +1,7 @@
 """The estimate of a run before it is started: steps, samples, epochs, bytes, minutes, and whether more PCs help."""
 
 import asyncio
+import json
 from typing import Any
 
 from fastapi import APIRouter
@@ -9,7 +10,7 @@ from services.common.errors import MaheError
 from services.common.learning import Model, Workload, benchmark_workload, build_model, expected_samples_per_s, workload
 from services.common.protocol.estimate import Conditions, Estimate, Pc, estimate
 from services.common.protocol.limits import PARAMETERS_MAX
-from services.common.protocol.round_time import default_fixed_s, round_bytes
+from services.common.protocol.round_time import split_sync
 from services.common.protocol.spec import RunSpec
 from services.console.context import ConsoleDep
 from services.console.run_request import Card, RunRequest, bad_spec, card_of, complete
@@ -53,8 +54,8 @@ def _conditions(snapshot: Dict, spec: RunSpec, model: Model, card: Card, cards: 
     trained = _trained(run, cards) or wanted
     present = [worker for worker in snapshot.get("workers", []) if _can_train(worker)]
     link, fixed_s = (snapshot.get("master") or {}).get("link_bytes_per_s"), None
-    if link is None and _sends_the_same(run, spec, model):
-        link, fixed_s = _parts_of_sync(run["sync_ms"] / 1000, spec, model.n_parameters, len(present))
+    if link is None and run.get("sync_ms") is not None and run.get("n_parameters"):
+        link, fixed_s = _exchange(run, model, len(present))
     return Conditions(
         n_train=card["train"],
         n_parameters=model.n_parameters,
@@ -72,7 +73,7 @@ def _can_train(worker: Dict) -> bool:
 
 def _pc(worker: Dict, trained: Workload, wanted: Workload) -> Pc:
     """A worker that has trained was measured on the present run's model, the others on the benchmark's."""
-    measured = worker["accepted_rounds"] > 0
+    measured = worker.get("measured", False)
     on = trained if measured else benchmark_workload()
     speed = expected_samples_per_s(worker["samples_per_s"], on, wanted)
     return Pc(str(worker["name"]), speed, worker.get("link_bytes_per_s"), measured)
@@ -84,15 +85,8 @@ def _trained(run: Dict, cards: dict[str, Card]) -> Workload | None:
     return workload(_model(run["spec"]["model"], card), run["spec"]["batch"]) if card else None
 
 
-def _sends_the_same(run: Dict, spec: RunSpec, model: Model) -> bool:
-    """Whether the exchange that the present run measured is one of the same bytes: only then it says anything."""
-    same = run.get("n_parameters") == model.n_parameters and run["spec"]["encoding"] == spec.encoding
-    return same and run.get("sync_ms") is not None
-
-
-def _parts_of_sync(sync_s: float, spec: RunSpec, n_parameters: int, workers: int) -> tuple[float | None, float]:
-    """A measured exchange as (bytes/s of the master's link, fixed seconds): what is over the usual is the link's."""
-    fixed_s = default_fixed_s(n_parameters, workers)
-    if sync_s <= fixed_s or not workers:
-        return None, sync_s
-    return round_bytes(spec, n_parameters, workers) / (sync_s - fixed_s), fixed_s
+def _exchange(run: Dict, model: Model, workers: int) -> tuple[float | None, float | None]:
+    """Link and fixed time by the exchange that the present, or last, run measured; the latter for its own size only."""
+    sent = RunSpec.model_validate_json(json.dumps({**run["spec"], "encoding": run["encoding"]}))
+    link, fixed_s = split_sync(run["sync_ms"] / 1000, sent, run["n_parameters"], workers)
+    return link, fixed_s if run["n_parameters"] == model.n_parameters else None

@@ -63,7 +63,7 @@ def test_the_speed_of_a_worker_that_has_trained_is_its_own(catalog: httpx.Client
 
 
 def test_the_score_of_one_that_has_not_is_scaled_to_the_model(catalog: httpx.Client, master: ScriptedMaster) -> None:
-    show(catalog, master, cluster.worker(1, "lab-pc-01", accepted_rounds=0), {"id": "w2", "gone": True})
+    show(catalog, master, cluster.worker(1, "lab-pc-01", measured=False), {"id": "w2", "gone": True})
     found = ask(catalog, **DIGITS_RUN, model={"family": "mlp", "hidden": [512, 512]})
     wanted = Workload(n_parameters=64 * 512 + 512 + 512 * 512 + 512 + 512 * 10 + 10, layers=3, batch=32)
     assert found["compute_s"] == pytest.approx(1000 * 32 / expected_samples_per_s(900.0, benchmark_workload(), wanted))
@@ -84,14 +84,16 @@ def test_links_count_once_the_master_tells_them(catalog: httpx.Client, master: S
     assert ask(catalog, **DIGITS_RUN)["sync_s"] == pytest.approx(default_fixed_s(DIGITS, 2))
 
 
-def test_a_measured_exchange_counts_for_runs_that_send_the_same(catalog: httpx.Client, master: ScriptedMaster) -> None:
+def test_a_measured_exchange_tells_what_other_bytes_take(catalog: httpx.Client, master: ScriptedMaster) -> None:
     for sync_ms in (400, 5):  # slower, and faster, than the usual work of the master alone
         show(catalog, master, sync_ms=sync_ms)
         found = ask(catalog, **DIGITS_RUN)
         assert found["sync_s"] == pytest.approx(sync_ms / 1000)
         assert "LINK_NOT_MEASURED" not in [hint["code"] for hint in found["hints"]]
     show(catalog, master, sync_ms=400)
-    assert ask(catalog, **DIGITS_RUN, encoding="int4")["sync_s"] == pytest.approx(default_fixed_s(DIGITS, 2))
+    found = ask(catalog, **DIGITS_RUN, encoding="int4")
+    fixed_s, ratio = default_fixed_s(DIGITS, 2), encoded_bytes("int4", DIGITS) / encoded_bytes("int8", DIGITS)
+    assert found["sync_s"] == pytest.approx(fixed_s + (0.4 - fixed_s) * ratio)
 
 
 def test_nobody_here_and_nothing_trained_yet(catalog: httpx.Client, master: ScriptedMaster) -> None:

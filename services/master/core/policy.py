@@ -13,6 +13,7 @@ BOUND_FIRST = 2.0**10
 BOUND_MIN, BOUND_MAX = 2.0**-40, 2.0**40
 BOUND_FACTOR = 16.0
 ROUNDS_REMEMBERED = 5
+SHOWN_EACH_ROUND = 64  # workers: each is an event for the page
 JUDGED_EACH_TIME = 64  # a round of more leases is not looked through for each delta: see Round.waits_for
 SPEED_SPREAD_MAX = 64.0  # a faster claim than this many medians is not believed
 EAGER_LEASES_MAX = 4  # of a round: as many as the shell has places for deltas

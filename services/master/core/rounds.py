@@ -131,6 +131,7 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
             worker.agent = "idle"
             worker.accepted_rounds += lease is round_.of(worker.id)[0]
             worker.samples_total += lease.samples
+    _show_workers(ctx, round_)
     _announce(ctx, run, round_)
     run.rows[round_.number] = meta["row"]
     ctx.out.append(DropRound(run.id, round_.number))
@@ -147,6 +148,15 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
     else:
         _collect_next(ctx, run)
         ctx.report_run(run, "")
+
+
+def _show_workers(ctx: Context, round_: Round) -> None:
+    """Speeds and shares as they are by now; of a large round some each time, in turn."""
+    workers = list(dict.fromkeys(lease.worker for lease in round_.leases))
+    start = round_.number * policy.SHOWN_EACH_ROUND % len(workers) if len(workers) > policy.SHOWN_EACH_ROUND else 0
+    for worker_id in workers[start : start + policy.SHOWN_EACH_ROUND]:
+        if (worker := ctx.state.workers.get(worker_id)) is not None:
+            ctx.report_worker(worker, "")
 
 
 def _bad_again(ctx: Context, worker: Worker) -> None:

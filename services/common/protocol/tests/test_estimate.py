@@ -1,5 +1,7 @@
 """The estimate against numbers worked out by hand, its hints at their bounds, and what must hold of any run."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -172,3 +174,15 @@ def test_the_parts_fit_together(spec: RunSpec, drawn: list[tuple[float, float | 
     assert found.minutes * 60 >= 0.999 * spec.rounds * found.round_s
     assert len(found.verdict.speedups) == len(drawn)
     assert all(one > 0 for one in found.verdict.speedups)
+
+
+def test_k_auto_is_foretold_as_the_master_will_choose_it() -> None:
+    def chosen(sync_s: float, **changes: Any) -> int:
+        spec = RunSpec.model_validate({"k_steps": 20, "k_auto": True, "rounds_in_flight": 1, **changes})
+        return estimate(spec, Conditions(1000, 1000, (Pc("a", 3200.0),), fixed_s=sync_s)).k_steps  # 10 ms a step
+
+    assert chosen(0.4) == 500, "360 are wanted: 20, 40, ... 320, and 640 is more than the most"
+    assert chosen(0.4, k_steps_max=10_000) == 640
+    assert chosen(0.4, k_auto=False) == 20
+    assert chosen(0.09) == 20
+    assert chosen(0.4, balance="units") == 20
