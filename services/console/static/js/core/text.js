@@ -179,6 +179,7 @@ export const EN = {
   "workers.cores": "Cores",
   "workers.speed": "Samples/s",
   "workers.share": "Share",
+  "workers.work": "{k} steps × {batch}",
   "workers.done": "Rounds",
   "workers.samples": "{n} samples",
   "workers.threads": "{threads} of {cores}",

@@ -165,6 +165,7 @@ export const ZH = {
   "workers.cores": "核",
   "workers.speed": "样本/秒",
   "workers.share": "份额",
+  "workers.work": "{k} 步 × {batch}",
   "workers.done": "轮次",
   "workers.samples": "{n} 个样本",
   "workers.threads": "{threads}（共 {cores}）",

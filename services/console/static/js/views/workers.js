@@ -8,7 +8,7 @@ import { confirm } from "../ui/dialog.js";
 const LAMPS = { good: "●", wait: "◐", bad: "▲", off: "○" };
 const CLASSES = { good: "good", wait: "warn", bad: "bad", off: "muted" };
 const LINKS = { LINKED: "good", SUSPECT: "wait", DETACHED: "bad", LOST: "bad" };
-const WORKING = ["training", "pulling", "sending", "uploading"];
+const WORKING = ["training", "waiting", "pulling", "sending", "uploading"];
 const SLOW_MS = 6000;
 const STUCK_MS = 15000;
 const COLUMNS = ["name", "state", "lamps", "cores", "speed", "share", "done"];
@@ -102,6 +102,7 @@ function makeRow({ api }, outcome) {
   const speed = h("span");
   const share = h("span");
   const bar = h("i");
+  const work = h("small"); // local steps x batch of the newest round
   const rounds = h("span");
   const samples = h("small");
   const marks = { clipped: h("small", { class: "mark warn" }), mismatches: h("small", { class: "mark bad" }) };
@@ -114,7 +115,7 @@ function makeRow({ api }, outcome) {
     cell("lamps", h("span", { class: "lamp-row" }, Object.values(lamps))),
     cell("cores", cores),
     cell("speed", speed),
-    cell("share", share, h("span", { class: "share-bar", "aria-hidden": "true" }, bar)),
+    cell("share", share, h("span", { class: "share-bar", "aria-hidden": "true" }, bar), work),
     cell("done", rounds, samples, ...Object.values(marks)),
     h("td", { class: "act" }, remove),
   );
@@ -129,6 +130,8 @@ function makeRow({ api }, outcome) {
     setText(cores, same ? counts.cores : t("workers.threads", counts));
     setText(speed, rate(worker.samples_per_s));
     setText(share, percent(worker.share, 0));
+    const steps = { k: integer(worker.k_steps), batch: integer(worker.batch) };
+    setText(work, worker.batch ? t("workers.work", steps) : "");
     bar.style.width = `${(worker.share || 0) * 100}%`;
     setText(rounds, integer(worker.accepted_rounds));
     setText(samples, t("workers.samples", { n: integer(worker.samples_total) }));
