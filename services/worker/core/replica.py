@@ -62,6 +62,7 @@ def rebase(state: State, now_ms: int) -> list[Command]:
     assert state.task is not None
     has_begun = training.has(state, state.task.ref.lease)
     state.task = training.resolve(state, state.task)
+    state.disarm(Timer.TRAINER_FREE)
     if has_begun:
         state.given, state.rebasing = state.task, True
     elif state.download is not None and state.download.what == "snapshot":
