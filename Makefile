@@ -31,7 +31,7 @@ endif
 endif
 
 .PHONY: help setup kernels test check simulation simulate demo up down images containers browser
-.PHONY: bench-kernels bench-wire bench-speed emulated chaos release requirements clean uninstall
+.PHONY: bench bench-kernels bench-trainer bench-wire bench-speed emulated chaos release requirements clean uninstall
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -69,8 +69,14 @@ check: $(STAMPS)/dev ## Check formatting, lint, types (Linux, Windows, macOS) an
 	@echo "[CHECK] tidy"
 	@$(PY) -m pytest services/tests/test_tidy.py
 
+bench: $(STAMPS)/kernels $(BENCH)/installed $(WIRE)/installed $(HIVEMIND)/installed ## Measure all, then the report
+	@$(PY) -m bench $(ARGS)
+
 bench-kernels: $(STAMPS)/kernels $(BENCH)/installed ## Time the kernels against NumPy and torch; ARGS="--json FILE"
 	@$(BENCH)/bin/python libkernel/bench/bench.py $(ARGS)
+
+bench-trainer: $(STAMPS)/kernels $(WIRE)/installed ## Time local steps on one core against torch
+	@$(WIRE)/bin/python -m bench.trainer $(if $(ARGS),$(ARGS),--json bench/results/trainer.json)
 
 bench-wire: $(STAMPS)/kernels $(WIRE)/installed $(HIVEMIND)/installed ## Time rounds, against the link and others
 	@$(WIRE)/bin/python -m bench.wire $(if $(ARGS),$(ARGS),--json bench/results/wire.json)

@@ -6,6 +6,7 @@ from typing import Any
 
 from bench.learning.data import MNIST_FILE, digits, mnist
 from bench.learning.rounds import Arm, train
+from bench.targets import FEWER_BYTES_THAN_EVERY_STEP, POINTS_BELOW_EVERY_STEP
 from services.common.protocol.encodings import ENCODINGS
 
 SEEDS = (1, 2, 3)
@@ -15,7 +16,6 @@ MNIST_MODEL = {"family": "mlp", "hidden": [128]}
 SAMPLES = 2000 * 4 * 32  # of all workers: 32 epochs of 8,000
 LOCAL_STEPS = 50
 RATES = (0.05, 0.1, 0.2, 0.4)
-POINTS, BYTES_SHARE = 0.5, 200
 SORTED_TARGET = 0.955
 SORTED_OUTER: tuple[dict[str, Any], ...] = (
     {"name": "fedavg"},
@@ -71,7 +71,7 @@ def against_every_step() -> list[dict[str, Any]]:
         rows.append(row | {"bytes": runs[0].up_bytes + runs[0].down_bytes, "held": None})
     gap = 100 * (rows[0]["accuracy"] - rows[1]["accuracy"])
     fewer = rows[0]["bytes"] / rows[1]["bytes"]
-    held = gap <= POINTS and fewer >= BYTES_SHARE
+    held = gap <= POINTS_BELOW_EVERY_STEP and fewer >= FEWER_BYTES_THAN_EVERY_STEP
     return [*rows, {"gap_points": round(gap, 2), "fewer_bytes": round(fewer, 1), "held": held}]
 
 

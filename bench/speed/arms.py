@@ -24,7 +24,11 @@ COMMON: Arm = {
 BLOCKING: Arm = {"encoding": "fp32", "k_steps": 100, "rounds_in_flight": 1}  # where a second PC does not pay
 AUTO: Arm = {"encoding": "int8", "k_steps": 50, "k_auto": True}  # what people get: overlap and local steps as measured
 SCALING: tuple[Arm, ...] = (BLOCKING, {"encoding": "int8", "k_steps": 200}, AUTO)
-TIME_TO_LOSS: tuple[Arm, ...] = ({"encoding": "int8", "k_steps": 50}, AUTO)
+TIME_TO_LOSS: tuple[Arm, ...] = (
+    {"encoding": "int8", "k_steps": 50, "rounds_in_flight": 1},
+    {"encoding": "int8", "k_steps": 50},
+    AUTO,
+)
 DDP: tuple[Arm, ...] = (AUTO,)
 UNEQUAL: tuple[Arm, ...] = ({"encoding": "int8", "k_steps": 200},)
 QUICK: tuple[Arm, ...] = ({"encoding": "int8", "k_steps": 20},)

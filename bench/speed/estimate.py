@@ -9,6 +9,7 @@ from typing import Any
 
 from bench.speed import mnist, trial
 from bench.speed.arms import Arm, Setting, name_of, spec_of, workers_of
+from bench.targets import ESTIMATE_WITHIN
 from bench.wire.links import Links, Rate
 from services.common.learning import build_model, describe, load
 from services.common.protocol.estimate import Conditions, Pc, estimate
@@ -16,7 +17,6 @@ from services.common.protocol.round_time import split_sync
 from services.common.protocol.spec import RunSpec
 
 Row = dict[str, Any]
-WITHIN = 0.25
 FIRST: Arm = {"encoding": "int8", "k_steps": 100, "rounds": 8}
 USUAL: tuple[tuple[int, Arm], ...] = (
     (1, {"encoding": "int8", "k_steps": 200, "rounds": 16}),
@@ -72,7 +72,5 @@ def line(row: Row) -> str:
 def targets(rows: list[Row]) -> Iterator[tuple[str, bool]]:
     """(sentence, met) of each target."""
     for row in rows:
-        text = (
-            f"estimate of {name_of(row['arm'])}, {workers_of(row['workers'])}: {row['off']:+.0%}, at most {WITHIN:.0%}"
-        )
-        yield text, abs(row["off"]) <= WITHIN
+        what = f"estimate of {name_of(row['arm'])}, {workers_of(row['workers'])}"
+        yield f"{what}: {row['off']:+.0%}, at most {ESTIMATE_WITHIN:.0%}", abs(row["off"]) <= ESTIMATE_WITHIN

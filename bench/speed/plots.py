@@ -1,16 +1,18 @@
-"""Two pictures of the results; nothing where matplotlib is not installed."""
+"""Pictures of the results; nothing where matplotlib is not installed."""
 
 import importlib.util
 from pathlib import Path
 from typing import Any
 
-from bench.speed.arms import workers_of
-from bench.wire.plots import FOURTH, OTHER, OURS, THIRD, canvas
+from bench.speed.arms import name_of, workers_of
+from bench.speed.curves import Curve, curves
+from bench.wire.plots import FOURTH, OTHER, OURS, THIRD, canvas, panels
 
 Row = dict[str, Any]
 COLOURS = {0: OTHER, 1: THIRD, 2: OURS, 4: FOURTH}
 LABELS = {0: "one PC, no cluster"}
-LINES = ("-", "--", ":")
+LINES = ("-", "--", ":", "-.")
+LOSS_AGAINST = {"seconds": "seconds", "rounds": "rounds", "megabytes": "MB of all workers, both ways"}
 
 
 def draw(path: Path, scaling: list[Row], losses: list[Row]) -> list[Path]:
@@ -20,8 +22,12 @@ def draw(path: Path, scaling: list[Row], losses: list[Row]) -> list[Path]:
     drawn = []
     if scaling:
         drawn.append(_scaling(path.with_suffix(".scaling.png"), scaling))
-    if any(row["curve"] for row in losses):
-        drawn.append(_losses(path.with_suffix(".loss.png"), losses))
+    found = curves(losses)
+    for of, label in LOSS_AGAINST.items():
+        shown = [one for one in found if getattr(one, of)]
+        if shown:
+            picture = path.with_suffix(f".loss-{of}.png")
+            drawn.append(_losses(picture, shown, losses[0]["target_loss"], of, label))
     return drawn
 
 
@@ -64,18 +70,21 @@ def _scaling(path: Path, rows: list[Row]) -> Path:
     return path
 
 
-def _losses(path: Path, rows: list[Row]) -> Path:
-    figure, axes = canvas()
-    links = list(dict.fromkeys(map(_link, rows)))
-    for row in rows:
-        if row["curve"]:
-            label = f"{_of(row['workers'])}, {_link(row)}"
-            style = LINES[links.index(_link(row)) % len(LINES)]
-            axes.plot(*zip(*row["curve"], strict=True), style, marker=".", color=COLOURS[row["workers"]], label=label)
-    axes.axhline(rows[0]["target_loss"], color=OTHER, linewidth=0.8)
-    axes.set_yscale("log")
-    axes.set_xlabel("seconds")
-    axes.set_ylabel("validation loss")
-    axes.legend(frameon=False)
+def _losses(path: Path, found: list[Curve], target: float, of: str, label: str) -> Path:
+    links = list(dict.fromkeys(one.link for one in found))
+    arms = list(dict.fromkeys(name_of(one.arm) for one in found))
+    figure, every = panels(len(links))
+    for link, axes in zip(links, every, strict=True):
+        for one in found:
+            if one.link == link:
+                style = LINES[arms.index(name_of(one.arm)) % len(LINES)]
+                colour = COLOURS.get(one.workers, OTHER)
+                axes.plot(getattr(one, of), one.losses, style, marker=".", color=colour, label=one.label)
+        axes.axhline(target, color=OTHER, linewidth=0.8)
+        axes.set_yscale("log")
+        axes.set_xlabel(f"{label}, {link}")
+    every[0].set_ylabel("validation loss")
+    lines = {line.get_label(): line for axes in every for line in axes.get_lines() if line.get_marker() == "."}
+    figure.legend(handles=list(lines.values()), frameon=False, fontsize="x-small", ncols=2, loc="outside upper center")
     figure.savefig(path)
     return path

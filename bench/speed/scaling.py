@@ -6,10 +6,10 @@ from typing import Any
 from bench.speed import lone, trial
 from bench.speed.arms import Arm, Setting, name_of, workers_of
 from bench.speed.figures import samples_per_s
+from bench.targets import SAMPLES_OF_ONE
 from bench.wire.links import Links, Rate
 
 Row = dict[str, Any]
-TIMES = {2: 1.8, 4: 3.5}  # of one worker, at the usual link
 
 
 def measure(net: Links, arms: Sequence[Arm], setting: Setting) -> Iterator[Row]:
@@ -60,4 +60,4 @@ def targets(rows: list[Row]) -> Iterator[tuple[str, bool]]:
 
 
 def _least(row: Row) -> float | None:
-    return TIMES.get(row["workers"]) if Rate(**row["link"]) == Rate() else None
+    return SAMPLES_OF_ONE.get(row["workers"]) if Rate(**row["link"]) == Rate() else None

@@ -25,8 +25,9 @@ def measure(net: Links, arms: Sequence[Arm], setting: Setting) -> Iterator[Row]:
         without_curves = [{field: value for field, value in one.items() if field != "curve"} for one in tried]
         row: Row = {"link": vars(net.rate), "workers": workers, "target_loss": setting.target_loss}
         row["tried"] = without_curves
+        row["curves"] = best_of_each_arm(tried)
         if not reached:
-            yield {**row, "best": None, "seconds": None, "curve": []}
+            yield {**row, "best": None, "seconds": None}
             continue
         best = min(reached, key=lambda one: one["seconds"])
         others = () if setting.quick else SEEDS[1:]
@@ -38,7 +39,6 @@ def measure(net: Links, arms: Sequence[Arm], setting: Setting) -> Iterator[Row]:
             "best": {"arm": best["arm"], "lr": best["lr"]},
             "seconds": round(median_s, 2) if math.isfinite(median_s) else None,
             "seconds_by_seed": by_seed,
-            "curve": best["curve"],
         }
 
 
@@ -55,12 +55,12 @@ def _bracket(net: Links, arm: Arm, workers: int, setting: Setting) -> Iterator[R
 
 def _run(net: Links, of: Row, workers: int, setting: Setting, seed: int, limit_s: float) -> Row:
     """The time at which the first version that reaches the target was there; None when it was not in `limit_s`."""
-    curve: list[tuple[float, float]] = []
+    curve: list[tuple[float, float, int]] = []  # seconds, loss, rounds
     seconds = None
     with trial.trial(net, [setting.cores] * workers) as one:
         for round_ in one.rounds({**with_rate(of["arm"], of["lr"]), "seed": seed}):
             if round_.loss is not None:
-                curve.append((round_.at_s, round(round_.loss, 4)))
+                curve.append((round_.at_s, round(round_.loss, 4), round_.number))
                 if round_.loss <= setting.target_loss:
                     seconds = round_.at_s
                     break
@@ -71,6 +71,16 @@ def _run(net: Links, of: Row, workers: int, setting: Setting, seed: int, limit_s
     last = f"last loss {curve[-1][1]:.3f}" if curve else "never evaluated"
     trial.say(f"  {workers_of(workers)}, {name_of(of['arm'])} lr={of['lr']:g} seed={seed}: {reached}, {last}")
     return row
+
+
+def best_of_each_arm(tried: Sequence[Row]) -> list[Row]:
+    """The soonest run of each arm; of an arm that never reached the loss, its first."""
+    arms: list[Arm] = []
+    for one in tried:
+        if one["arm"] not in arms:
+            arms.append(one["arm"])
+    of_arms = ([one for one in tried if one["arm"] == arm] for arm in arms)
+    return [min(runs, key=lambda one: math.inf if one["seconds"] is None else one["seconds"]) for runs in of_arms]
 
 
 def line(row: Row) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from bench.speed import figures, trial
 from bench.speed.arms import Arm, Setting, name_of
+from bench.targets import OF_DIVIDED, ROUNDS_TO_RECOVER, UTILISATION
 from bench.wire.links import Links
 
 Row = dict[str, Any]
@@ -13,7 +14,6 @@ SHARES = (1.0, 0.5, 0.25, 0.25)
 FASTEST_CORES = 2.0  # times those of a worker of the other parts: four fit on two cores, beside the master
 SLOWED = 1  # the worker whose quota is halved: the fastest, on which most hangs
 AFTER, AFTER_QUICK = 8, 3  # rounds that are looked at then
-UTILISATION, OF_DIVIDED, ROUNDS_TO_RECOVER = 0.9, 1.15, 3
 
 
 def measure(net: Links, arms: Sequence[Arm], setting: Setting) -> Iterator[Row]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.targets import FEWER_BYTES, INT4_EXCHANGE_S, OF_LINK_LIMIT
 from bench.wire import phases
 from bench.wire.cluster import Cluster, Rounds, model_of, parameters_of
 from bench.wire.links import Links, Rate
@@ -16,9 +17,6 @@ from services.common.protocol.encodings import Encoding, down_encoding, encoded_
 
 WORKERS = 2
 MEMORY = "/dev/shm"  # noqa: S108 - a file system in memory is what is wanted
-FEWER_BYTES = {"int8": 3.9, "int4": 7.8}
-INT4_S = 0.21  # on links of the usual rate
-OF_LIMIT = 1.2
 WARM = 2  # of hivemind's steps: at first the two look for each other
 ROOT = Path(__file__).parents[2]
 AVERAGER = Path(__file__).parent / "averager.py"
@@ -74,10 +72,10 @@ def targets(rows: list[Row], rate: Rate) -> Iterator[tuple[str, bool]]:
                     yield text, ratio >= times
     if "int4" in of and rate == Rate():
         took = of["int4"]["exchange_s"]
-        yield f"int4 exchange {took:.3f} s, at most {INT4_S}", took <= INT4_S
+        yield f"int4 exchange {took:.3f} s, at most {INT4_EXCHANGE_S}", took <= INT4_EXCHANGE_S
     for row in rows:
-        text = f"{row['encoding']} exchange {row['of_limit']:.2f}x the link's limit, at most {OF_LIMIT}"
-        yield text, row["of_limit"] <= OF_LIMIT
+        text = f"{row['encoding']} exchange {row['of_limit']:.2f}x the link's limit, at most {OF_LINK_LIMIT}"
+        yield text, row["of_limit"] <= OF_LINK_LIMIT
 
 
 def table(rows: list[Row]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.targets import FASTER_THAN_FLOWER, MODELS_FOR_TWICE_THE_WORKERS, OF_BARE_ZEROMQ
 from bench.wire import bare, flower, phases
 from bench.wire.cluster import Cluster, model_of, parameters_of
 from bench.wire.exchange import MEMORY, ROOT, Row
@@ -13,8 +14,6 @@ from services.common.protocol.encodings import Encoding, down_encoding, encoded_
 ENCODINGS: tuple[Encoding, ...] = ("fp32", "int8")
 ROUNDS = {10**5: 60, 10**6: 30, 10**7: 8}
 MEMORY_WORKERS, MEMORY_N = (2, 4, 8, 16), 10**6  # four deltas may be staged: from then on it must not grow
-FASTER_THAN_FLOWER, OF_BARE = 5.0, 1.3
-SAME_MEMORY = 1.0  # models: so much more with twice the workers is still the same
 DISK = ROOT / "build" / "bench-wire-disk"
 
 
@@ -99,12 +98,12 @@ def targets(rows: list[Row], grown: list[Row]) -> Iterator[tuple[str, bool]]:
                 f"{what}: {ratio:.2f}x as fast as Flower, at least {FASTER_THAN_FLOWER:g}",
                 ratio >= FASTER_THAN_FLOWER,
             )
-        yield f"{what}: {row['of_bare']:.2f}x bare ZeroMQ, at most {OF_BARE}", row["of_bare"] <= OF_BARE
+        yield f"{what}: {row['of_bare']:.2f}x bare ZeroMQ, at most {OF_BARE_ZEROMQ}", row["of_bare"] <= OF_BARE_ZEROMQ
     if grown:
         first, last = grown[-2:]
         more = last["growth_mib"] - first["growth_mib"]
         text = f"{last['workers']} workers cost the master {more:.1f} MiB more than {first['workers']}"
-        yield f"{text}, a model is {first['model_mib']} MiB", more <= SAME_MEMORY * first["model_mib"]
+        yield f"{text}, a model is {first['model_mib']} MiB", more <= MODELS_FOR_TWICE_THE_WORKERS * first["model_mib"]
 
 
 def table(rows: list[Row]) -> Iterator[str]:

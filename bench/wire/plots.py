@@ -23,15 +23,24 @@ def draw(path: Path, wire: list[Row], overhead: list[Row]) -> list[Path]:
 
 def canvas() -> tuple[Any, Any]:
     """An empty picture and its axes; only where matplotlib is installed."""
+    figure, (axes,) = panels(1)
+    return figure, axes
+
+
+def panels(columns: int) -> tuple[Any, list[Any]]:
+    """The same with so many axes side by side, which share what goes up; each is as wide as a picture."""
     # ruff: noqa: PLC0415 - only where it is installed
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(figsize=SIZE_INCHES, dpi=DPI, layout="constrained")
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
+    width, height = SIZE_INCHES
+    size = (width * columns, height)
+    figure, grid = plt.subplots(1, columns, figsize=size, dpi=DPI, layout="constrained", sharey=True, squeeze=False)
+    for axes in grid[0]:
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure, list(grid[0])
 
 
 def _exchange(path: Path, rows: list[Row]) -> Path:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bench.speed import arms, ddp, mnist, plots, scaling, time_to_loss, unequal
+from bench.speed.curves import curves
 from bench.speed.figures import (
     Round,
     Steps,
@@ -138,3 +139,22 @@ def test_digits_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert (x.dtype, x.shape, float(x.min()), y.tolist()) == (np.float32, (3, 784), 1.0, [0, 1, 2])
     with pytest.raises(DatasetError, match="at least 5 rows"):
         mnist.examples(7, 5)
+
+
+def test_a_curve_has_seconds_rounds_and_bytes() -> None:
+    run = {"arm": ARM, "lr": 0.1, "curve": [[1.5, 0.9, 2], [3.0, 0.4, 4]]}
+    row = {"link": LINK, "workers": 2, "target_loss": 0.2, "best": None}
+    (found,) = curves([{**row, "curves": [run, {**run, "curve": []}]}])
+    assert (found.label, found.link) == ("2 workers, encoding=int8 k_steps=50", "100 Mbit/s")
+    assert (found.seconds, found.losses, found.rounds) == ((1.5, 3.0), (0.9, 0.4), (2, 4))
+    each_mb = 4 * 1_006_490 / 1e6  # two deltas up and two updates down, each with its scales
+    assert found.megabytes == pytest.approx((2 * each_mb, 4 * each_mb), rel=1e-3)
+    (before,) = curves([{**row, "best": {"arm": ARM, "lr": 0.1}, "curve": [[1.5, 0.9], [3.0, 0.4]]}])
+    assert (before.seconds, before.rounds, before.megabytes) == ((1.5, 3.0), (), ())
+    assert curves([{**row, "curve": []}]) == []
+
+
+def test_the_curve_of_an_arm_is_its_soonest_run() -> None:
+    slow, soon, never = ({"arm": ARM, "seconds": seconds} for seconds in (9.0, 5.0, None))
+    other = {"arm": {"k_steps": 1}, "seconds": None}
+    assert time_to_loss.best_of_each_arm([never, slow, soon, other, other]) == [soon, other]

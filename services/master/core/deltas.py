@@ -43,7 +43,8 @@ def on_delta_begin(ctx: Context, event: WorkerSaid) -> None:
     lease.loss, lease.delta_bytes, lease.offered_ms = begin.loss, begin.bytes, ctx.now_ms
     lease.step_ms = begin.compute_ms / begin.steps if begin.steps else None
     lease.sync_ms = begin.sync_ms
-    ctx.out.append(Stage(worker.id, begin))
+    # The lease says which piece of work it is, whatever the offer says besides.
+    ctx.out.append(Stage(worker.id, begin.model_copy(update={"ref": run.ref(round_, lease)})))
 
 
 def on_delta_staged(ctx: Context, event: DeltaStaged) -> None:

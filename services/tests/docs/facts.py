@@ -17,6 +17,7 @@ from pydantic import AliasChoices, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings
 
+from bench.report import readme
 from services.__main__ import build_parser
 from services.common.host.logs import Log
 from services.common.host.machine import home
@@ -29,7 +30,7 @@ from services.console.hub import Hub, LinkState
 from services.console.settings import ConsoleSettings
 from services.master.core.table import diagram
 from services.master.settings import MasterSettings
-from services.tests.docs.text import CONTAINERS, DESIGN, EXAMPLE, GUIDE, TRAINING
+from services.tests.docs.text import CONTAINERS, DESIGN, EXAMPLE, GUIDE, README, README_ZH, TRAINING
 from services.tests.tidy.source import ROOT, Source, load
 from services.worker.settings import WorkerSettings, hostname
 
@@ -185,6 +186,8 @@ GENERATED: dict[tuple[str, str], Callable[[], str]] = {
     (EXAMPLE, "settings"): settings_file,
     (EXAMPLE, "containers"): compose_file,
     (CONTAINERS, "variables"): compose_table,
+    (README, readme.NAME): readme.english,
+    (README_ZH, readme.NAME): readme.chinese,
 }
 
 
