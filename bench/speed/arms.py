@@ -30,7 +30,7 @@ TIME_TO_LOSS: tuple[Arm, ...] = (
     AUTO,
 )
 DDP: tuple[Arm, ...] = (AUTO,)
-UNEQUAL: tuple[Arm, ...] = ({"encoding": "int8", "k_steps": 200},)
+UNEQUAL: tuple[Arm, ...] = ({"encoding": "int8", "k_steps": 400},)
 QUICK: tuple[Arm, ...] = ({"encoding": "int8", "k_steps": 20},)
 
 

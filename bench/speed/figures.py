@@ -73,8 +73,13 @@ def over_divided(work: Work, rounds: Sequence[Round]) -> list[float | None]:
 
 
 def recovered_after(ratios: Sequence[float | None], limit: float) -> int | None:
-    """The number, from 1, of the first round whose ratio is at most `limit`; None: not in these rounds."""
-    return next((at for at, one in enumerate(ratios, start=1) if one is not None and one <= limit), None)
+    """The number, from 1, of the first round from which on all ratios are at most `limit`; None: not in these rounds.
+
+    What is overlapped is felt a round or two later: a first round within the limit says nothing.
+    """
+    over = [at for at, one in enumerate(ratios, start=1) if one is None or one > limit]
+    first = over[-1] + 1 if over else 1
+    return first if first <= len(ratios) else None
 
 
 def next_rate(tried: Mapping[float, float | None]) -> float | None:

@@ -10,7 +10,6 @@ from services.master.core.workers import on_heard
 
 SPEED_WEIGHT = 0.5  # of the newest measurement in the exponential average
 CHANGE = 1.25  # a speed that differs by more is no noise: its PC got busy, or idle
-CHANGE_WEIGHT = 0.9
 UPLOAD_MS_MIN = 50  # a shorter upload says nothing about the link
 DIVERGED = ("DELTA_NOT_FINITE", "DELTA_NORM")  # of a bad delta: what a learning rate that is too high leads to
 
@@ -159,7 +158,7 @@ def _measure(worker: Worker, begin: DeltaBegin) -> None:
     speed = 1000.0 * begin.samples / begin.compute_ms
     if worker.measured:
         is_change = not 1 / CHANGE <= speed / worker.samples_per_s <= CHANGE
-        weight = CHANGE_WEIGHT if is_change else SPEED_WEIGHT
+        weight = 1.0 if is_change else SPEED_WEIGHT
         speed = weight * speed + (1 - weight) * worker.samples_per_s
     worker.samples_per_s, worker.measured = speed, True
 

@@ -180,25 +180,6 @@ def stuck_lease(patch: Patch) -> None:
     patch.setitem(session.TIMERS, Timer.TRAINER_FREE, lambda state, now_ms: [])
 
 
-def ahead_forgotten(patch: Patch) -> None:
-    """A checkpoint leaves out what the round ahead has: should its table be gone, so are these positions."""
-    shipped = recovery.checkpoint_meta
-
-    def meta(run: Any, round_: Round, now_ms: int) -> Any:
-        found, rounds_ = shipped(run, round_, now_ms), run.rounds
-        run.rounds = [round_]
-        found["pending"] = shipped(run, round_, now_ms)["pending"]
-        run.rounds = rounds_
-        return found
-
-    patch.setattr(rounds, "checkpoint_meta", meta)
-
-
-def any_table_stands(patch: Patch) -> None:
-    """After a restart the table of a round ahead counts, whatever attempt at the round before it belonged to."""
-    patch.setattr(recovery, "_stands", lambda run, table: True)
-
-
 MUTANTS: dict[str, Mutant] = {
     one.__name__: one
     for one in (
@@ -217,8 +198,6 @@ MUTANTS: dict[str, Mutant] = {
         residual_not_undone,
         residual_not_resumed,
         stuck_lease,
-        ahead_forgotten,
-        any_table_stands,
         no_fsync,
         no_folder_fsync,
         new_folders_not_synced,
