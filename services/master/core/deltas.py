@@ -11,6 +11,7 @@ from services.master.core.workers import on_heard
 SPEED_WEIGHT = 0.5  # of the newest measurement in the exponential average
 CHANGE = 1.25  # a speed that differs by more is no noise: its PC got busy, or idle
 UPLOAD_MS_MIN = 50  # a shorter upload says nothing about the link
+COMPUTE_MS_MIN = 100  # shorter local steps say little of a PC: shares would wander with the noise
 DIVERGED = ("DELTA_NOT_FINITE", "DELTA_NORM")  # of a bad delta: what a learning rate that is too high leads to
 
 
@@ -153,7 +154,7 @@ def _judge(event: DeltaStaged, round_: Round, clip: float) -> tuple[str, str] | 
 
 
 def _measure(worker: Worker, begin: DeltaBegin) -> None:
-    if begin.compute_ms <= 0 or begin.samples <= 0:
+    if begin.compute_ms < COMPUTE_MS_MIN or begin.samples <= 0:
         return
     speed = 1000.0 * begin.samples / begin.compute_ms
     if worker.measured:
