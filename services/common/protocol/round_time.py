@@ -23,6 +23,7 @@ FIXED_S_PER_DELTA_AND_PARAMETER = 4.8e-9
 # file, processor time of the trainer: 6, 24 and 184 ms at 0.1, 1 and 10 million parameters.
 HANDOVER_S = 0.005
 HANDOVER_S_PER_PARAMETER = 1.8e-8
+LINK_BYTES_MIN = 524_288
 SYNC_NOTICED_S = 0.1
 STEPS_FOR_SYNC, STEPS_FOR_SYNC_AHEAD = 9.0, 1.05
 SYNC_SHARE_MAX = 0.05
@@ -180,11 +181,14 @@ def own_round_s(spec: RunSpec, n_parameters: int, pc: Pc) -> float:
 
 
 def split_sync(sync_s: float, spec: RunSpec, n_parameters: int, workers: int) -> tuple[float | None, float]:
-    """A measured exchange of a run as (bytes/s of the master's link, fixed s): what is over the usual is the link's."""
-    fixed_s = default_fixed_s(n_parameters, workers)
-    if sync_s <= fixed_s or not workers:
+    """A measured exchange of a run as (bytes/s of the master's link, fixed s): what is over the usual is the link's.
+
+    Of few bytes it is not: then all is fixed, and nothing is known of the link.
+    """
+    fixed_s, moved = default_fixed_s(n_parameters, workers), round_bytes(spec, n_parameters, workers)
+    if sync_s <= fixed_s or moved < LINK_BYTES_MIN:
         return None, sync_s
-    return round_bytes(spec, n_parameters, workers) / (sync_s - fixed_s), fixed_s
+    return moved / (sync_s - fixed_s), fixed_s
 
 
 def _up(spec: RunSpec, n_parameters: int) -> int:

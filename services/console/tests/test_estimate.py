@@ -90,10 +90,19 @@ def test_a_measured_exchange_tells_what_other_bytes_take(catalog: httpx.Client, 
         found = ask(catalog, **DIGITS_RUN)
         assert found["sync_s"] == pytest.approx(sync_ms / 1000)
         assert "LINK_NOT_MEASURED" not in [hint["code"] for hint in found["hints"]]
-    show(catalog, master, sync_ms=400)
-    found = ask(catalog, **DIGITS_RUN, encoding="int4")
-    fixed_s, ratio = default_fixed_s(DIGITS, 2), encoded_bytes("int4", DIGITS) / encoded_bytes("int8", DIGITS)
-    assert found["sync_s"] == pytest.approx(fixed_s + (0.4 - fixed_s) * ratio)
+    assert ask(catalog, **DIGITS_RUN, encoding="int4")["sync_s"] == pytest.approx(0.005), (
+        "few bytes: it is not the link"
+    )
+
+
+def test_a_slow_exchange_of_many_bytes_is_the_links(catalog: httpx.Client, master: ScriptedMaster) -> None:
+    n = 1_000_000
+    show(catalog, master, sync_ms=400, n_parameters=n)
+    one_way, workers = encoded_bytes("int8", n), 2
+    link = 2 * workers * one_way / (0.4 - default_fixed_s(n, workers))
+    sends_s = workers * 2 * encoded_bytes("int4", DIGITS) / link
+    found = ask(catalog, **DIGITS_RUN, encoding="int4")["sync_s"]
+    assert found == pytest.approx(default_fixed_s(DIGITS, 2) + sends_s, rel=1e-3)
 
 
 def test_nobody_here_and_nothing_trained_yet(catalog: httpx.Client, master: ScriptedMaster) -> None:

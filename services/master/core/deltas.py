@@ -10,7 +10,7 @@ from services.master.core.workers import on_heard
 
 SPEED_WEIGHT = 0.5  # of the newest measurement in the exponential average
 CHANGE = 1.25  # a speed that differs by more is no noise: its PC got busy, or idle
-UPLOAD_MS_MIN = 50  # a shorter upload says nothing about the link
+UPLOAD_MS_MIN, UPLOAD_BYTES_MIN = 50, 262_144  # a shorter or smaller upload says nothing about the link
 COMPUTE_MS_MIN = 100  # shorter local steps say little of a PC: shares would wander with the noise
 DIVERGED = ("DELTA_NOT_FINITE", "DELTA_NORM")  # of a bad delta: what a learning rate that is too high leads to
 
@@ -167,7 +167,7 @@ def _measure(worker: Worker, begin: DeltaBegin) -> None:
 def _measure_link(worker: Worker, lease: Lease) -> None:
     """What the link to a worker carried of its last delta, beside the others: a lower bound."""
     took_ms = lease.accepted_ms - lease.offered_ms
-    if took_ms < UPLOAD_MS_MIN:
+    if took_ms < UPLOAD_MS_MIN or lease.delta_bytes < UPLOAD_BYTES_MIN:
         return
     speed = 1000.0 * lease.delta_bytes / took_ms
     before = worker.link_bytes_per_s
