@@ -57,8 +57,7 @@ def _conditions(spec: RunSpec, first: RunSpec, run: Row, workers: Sequence[Row])
     n = build_model(spec.model, data.x_train.shape[1], data.classes).n_parameters
     bytes_per_s, fixed_s = split_sync(run["sync_ms"] / 1000, first, n, len(workers))
     pcs = tuple(Pc(one["name"], one["samples_per_s"]) for one in workers)
-    overlap = {1: False, 2: True}.get(spec.rounds_in_flight)
-    return Conditions(len(data.y_train), n, pcs, bytes_per_s, fixed_s, overlap)
+    return Conditions(len(data.y_train), n, pcs, bytes_per_s, fixed_s)
 
 
 def line(row: Row) -> str:

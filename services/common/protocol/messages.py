@@ -29,6 +29,7 @@ from services.common.protocol.fields import (
 )
 from services.common.protocol.greetings import Enrol, Enrolled, Held, Hello, Reject, Welcome
 from services.common.protocol.limits import CHUNK_BYTES_MAX, PARAMETERS_MAX, RANGES_MAX, UNITS_MAX
+from services.common.protocol.pacing import is_worth_hiding, steps_wanted
 from services.common.protocol.spec import RunSpec, Spec
 
 __all__ = [  # of other files of this floor; the cores see no other
@@ -53,6 +54,8 @@ __all__ = [  # of other files of this floor; the cores see no other
     "WorkerId",
     "down_encoding",
     "encoded_bytes",
+    "is_worth_hiding",
+    "steps_wanted",
 ]
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from services.common.protocol.encodings import down_encoding, encoded_bytes
+from services.common.protocol.pacing import is_worth_hiding, steps_wanted
 from services.common.protocol.spec import RunSpec
 
 # The master's own work in a round without compute and on a link that is no limit: table, fold, outer step, checkpoint,
@@ -24,10 +25,7 @@ FIXED_S_PER_DELTA_AND_PARAMETER = 4.8e-9
 HANDOVER_S = 0.005
 HANDOVER_S_PER_PARAMETER = 1.8e-8
 LINK_BYTES_MIN = 524_288
-SYNC_NOTICED_S = 0.1
-STEPS_FOR_SYNC, STEPS_FOR_SYNC_AHEAD = 9.0, 1.05
-SYNC_SHARE_MAX = 0.05
-"""Of the local steps' time: an exchange that takes more is overlapped, where that is left to the run."""
+"""Of a round: how long fewer bytes took says nothing about the link."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,6 @@ class Conditions:
     """What the master's link carries, both ways together; None: not measured, see `master_bytes_per_s`."""
     fixed_s: float | None = None
     """The master's own work in a round; None: as measured for the constants of this module."""
-    overlap: bool | None = False
-    """Whether workers train on while deltas and updates travel; None: where that takes over SYNC_SHARE_MAX."""
 
     @property
     def master_bytes_per_s(self) -> float | None:
@@ -134,25 +130,20 @@ def round_times(spec: RunSpec, conditions: Conditions, pcs: Sequence[Pc]) -> lis
         fixed_s = default_fixed_s(n, deltas) if conditions.fixed_s is None else conditions.fixed_s
         sync_s = transfer_s + fixed_s
         round_s = compute_s + sync_s
-        if _overlaps(spec, conditions, compute_s, sync_s):
+        if _overlaps(spec, compute_s, sync_s):
             round_s = max(compute_s, sync_s) + HANDOVER_S + HANDOVER_S_PER_PARAMETER * n
         times.append(RoundTime(samples, moved, compute_s, transfer_s, fixed_s, round_s))
     return times
 
 
 def chosen_k_steps(spec: RunSpec, conditions: Conditions) -> int:
-    """The local steps that the master will choose, with `k_auto`: doubled until they make up for the exchange.
-
-    The rule is that of `services/master/core/pace.py`.
-    """
+    """The local steps that the master will choose, with `k_auto`: doubled until they make up for the exchange."""
     k_steps = spec.k_steps
     if not spec.k_auto or spec.balance == "units" or not conditions.pcs:
         return k_steps
     time = round_times(spec, conditions, conditions.pcs)[-1]
-    if time.sync_s < SYNC_NOTICED_S:
-        return k_steps
-    overlaps = _overlaps(spec, conditions, time.compute_s, time.sync_s)
-    wanted = (STEPS_FOR_SYNC_AHEAD if overlaps else STEPS_FOR_SYNC) * time.sync_s / (time.compute_s / k_steps)
+    overlaps = _overlaps(spec, time.compute_s, time.sync_s)
+    wanted = steps_wanted(k_steps, 1000 * time.sync_s, 1000 * time.compute_s / k_steps, overlaps=overlaps)
     while k_steps < min(wanted, spec.k_steps_max):
         k_steps = min(2 * k_steps, spec.k_steps_max)
     return k_steps
@@ -203,10 +194,10 @@ def _link_s(moved: float, bytes_per_s: float | None) -> float:
     return 0.0 if bytes_per_s is None else moved / bytes_per_s
 
 
-def _overlaps(spec: RunSpec, conditions: Conditions, compute_s: float, sync_s: float) -> bool:
+def _overlaps(spec: RunSpec, compute_s: float, sync_s: float) -> bool:
     if spec.balance == "units":  # carries nothing from round to round
         return False
-    return sync_s > SYNC_SHARE_MAX * compute_s if conditions.overlap is None else conditions.overlap
+    return is_worth_hiding(sync_s, compute_s) if spec.rounds_in_flight == "auto" else spec.rounds_in_flight > 1
 
 
 def _units_s(spec: RunSpec, pcs: Sequence[Pc]) -> float:

@@ -17,8 +17,6 @@ from services.console.run_request import Card, RunRequest, bad_spec, card_of, co
 
 router = APIRouter(prefix="/estimate", tags=["runs"])
 Dict = dict[str, Any]
-OVERLAPS: dict[Any, bool] = {1: False, 2: True}
-"""By `rounds_in_flight`; anything else leaves it to the measured exchange."""
 
 
 @router.post("", operation_id="estimateRun", summary="What a run would amount to with the PCs present")
@@ -62,7 +60,6 @@ def _conditions(snapshot: Dict, spec: RunSpec, model: Model, card: Card, cards: 
         pcs=tuple(_pc(worker, trained, wanted) for worker in present),
         bytes_per_s=link,
         fixed_s=fixed_s,
-        overlap=OVERLAPS.get(spec.rounds_in_flight),
     )
 
 

@@ -1,23 +1,19 @@
 """How rounds are cut, from what was measured: whether they overlap, how many local steps each has, how deltas travel.
 
 A star moves all deltas through the master's one link, so that on a slow link workers wait more than they work. What
-helps, in this order: train on meanwhile, more steps for each exchange, fewer bytes. Decided when a round opens, told
-with its reason, kept in the assignment table. Never for units: what a unit is must not hang on the time of day.
+helps, in this order: train on meanwhile, more steps for each exchange, fewer bytes; the rule is `protocol.pacing`.
+Decided when a round opens, told with its reason, kept in the assignment table. Never for units: what a unit is must not
+hang on the time of day.
 """
 
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
-from services.common.protocol.messages import Encoding
+from services.common.protocol.messages import Encoding, is_worth_hiding, steps_wanted
 from services.master.core.state import Lease, Pace, Run, Worker
 
 ROUNDS_MEASURED = 3
-SYNC_SHARE_MAX = 0.05  # of the local steps' time: an exchange that takes more is worth hiding
-SYNC_NOTICED_MS = 100.0  # a shorter exchange is no reason for longer rounds: its rounds are short, too
-STEPS_FOR_SYNC = 9.0  # blocking, workers train 90 % of the time
-STEPS_FOR_SYNC_AHEAD = 1.05  # overlapped, they wait for nothing
 CHEAPER: dict[Encoding, Encoding] = {"fp32": "int8", "bf16": "int8", "int8": "int4"}
 SLOW_LINK = 0.5  # of the median link: that one holds the others up
 
@@ -45,7 +41,7 @@ def choose(run: Run, number: int, workers: Sequence[Worker]) -> list[str]:
 
 def _overlap(run: Run, number: int, sync_ms: float, step_ms: float) -> str:
     steps_ms = run.k_steps * step_ms
-    if run.spec.rounds_in_flight != "auto" or run.pace.overlaps or sync_ms <= SYNC_SHARE_MAX * steps_ms:
+    if run.spec.rounds_in_flight != "auto" or run.pace.overlaps or not is_worth_hiding(sync_ms, steps_ms):
         return ""
     run.pace.overlaps = True
     return (
@@ -55,11 +51,7 @@ def _overlap(run: Run, number: int, sync_ms: float, step_ms: float) -> str:
 
 
 def _wanted(run: Run, sync_ms: float, step_ms: float) -> int:
-    """Local steps that hide the exchange, or make little of it; never fewer than were asked for."""
-    if sync_ms < SYNC_NOTICED_MS:
-        return run.spec.k_steps
-    factor = STEPS_FOR_SYNC_AHEAD if run.rounds_in_flight > 1 else STEPS_FOR_SYNC
-    return max(run.spec.k_steps, math.ceil(factor * sync_ms / step_ms))
+    return steps_wanted(run.spec.k_steps, sync_ms, step_ms, overlaps=run.rounds_in_flight > 1)
 
 
 def _steps(run: Run, number: int, sync_ms: float, step_ms: float) -> str:
@@ -83,7 +75,7 @@ def _steps(run: Run, number: int, sync_ms: float, step_ms: float) -> str:
 def _bytes(run: Run, number: int, sync_ms: float, step_ms: float, workers: Sequence[Worker]) -> str:
     """Where more steps are not allowed: fewer bytes, then a word about the link."""
     pace, before = run.pace, run.encoding
-    if sync_ms < SYNC_NOTICED_MS or _wanted(run, sync_ms, step_ms) <= run.k_steps:
+    if _wanted(run, sync_ms, step_ms) <= run.k_steps:
         return ""
     if before in CHEAPER:
         pace.encoding = CHEAPER[before]

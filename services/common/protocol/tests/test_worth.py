@@ -8,7 +8,7 @@ from services.common.protocol.spec import RunSpec
 
 N = 1_000_000
 LINK = 12.5e6
-LONG = RunSpec(rounds=10_000, k_steps=100, batch=32, encoding="fp32")
+LONG = RunSpec(rounds=10_000, k_steps=100, batch=32, encoding="fp32", rounds_in_flight=1)
 EQUAL = LONG.model_copy(update={"balance": "equal"})
 
 
@@ -16,8 +16,8 @@ def pc(name: str, speed: float = 1000.0, link: float | None = LINK) -> Pc:
     return Pc(name, speed, link)
 
 
-def verdict(spec: RunSpec, *pcs: Pc, link: float | None = None, overlap: bool = False, fixed_s: float = 0.0) -> Verdict:
-    return estimate(spec, Conditions(1600, N, pcs, link, fixed_s, overlap)).verdict
+def verdict(spec: RunSpec, *pcs: Pc, link: float | None = None, fixed_s: float = 0.0) -> Verdict:
+    return estimate(spec, Conditions(1600, N, pcs, link, fixed_s)).verdict
 
 
 @pytest.mark.parametrize("balance", ["proportional", "equal"])
@@ -78,7 +78,7 @@ def test_a_link_that_takes_longer_than_the_training_is_said() -> None:
 
 def test_with_overlap_a_full_link_gains_nothing_from_more_pcs() -> None:
     pcs = [pc(f"pc-{i}", 4000.0) for i in range(8)]
-    found = verdict(LONG, *pcs, link=LINK, overlap=True)
+    found = verdict(LONG.model_copy(update={"rounds_in_flight": 2}), *pcs, link=LINK)
     assert found.speedups[7] == pytest.approx(found.speedups[3], rel=0.05)
     assert found.code == "LINK_BOUND"
 
