@@ -170,6 +170,7 @@ def _both_ways(encoding: str, n: int) -> int:
 @given(specs, some_pcs, st.integers(1, 10**7))
 @settings(max_examples=100, deadline=None)
 def test_the_parts_fit_together(spec: RunSpec, drawn: list[tuple[float, float | None]], n: int) -> None:
+    spec = spec.model_copy(update={"rounds_in_flight": 1})
     found = estimate(spec, Conditions(1000, n, pcs_of(drawn)))
     assert found.samples_total == found.samples_per_round * spec.rounds == found.local_steps * spec.batch
     assert found.minutes is not None and found.round_s is not None
