@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from services.common.protocol.messages import Task, ToWorker
+from services.common.protocol.messages import RoundClosed, Task, ToWorker
 from services.master.core.commands import Answer, Command, Report, SaveRun, Send
 from services.master.core.policy import EAGER_LEASES_MAX, Limits, failure_wait_ms
 from services.master.core.state import Lease, Link, Round, Run, RunPhase, State, Worker
@@ -78,6 +78,18 @@ class Context:
             reverted=run.reverted,
         )
         self.send(lease.worker, task)
+
+    def tell_closed(self, worker: str, run: Run, counted: list[str]) -> None:
+        """ROUND_CLOSED of the run's version, with the leases of it that count for this worker."""
+        closed = RoundClosed(
+            term=self.state.term,
+            run=run.id,
+            round=run.version,
+            version=run.version,
+            digest=run.digest,
+            counted=counted,
+        )
+        self.send(worker, closed)
 
     def busy(self, worker: Worker, lease: Lease, reason: str) -> None:
         """A worker still does something else: the piece of work comes again, and it is asked again a little later."""

@@ -24,7 +24,7 @@ def violations(state: State) -> list[str]:
         wrong.append(f"a round still collects in a {run.phase.value} run")
     if run.goes_back and run.rounds:
         wrong.append(f"rounds {numbers} are in flight while the run goes back")
-    out = [one for round_ in run.rounds for lease in round_.leases for one in lease.ranges]
+    out = [one for round_ in run.rounds for one in round_.ranges]
     taken = sorted(run.pending + out)
     for (_, stop), (start, _) in pairwise(taken):
         if start < stop:

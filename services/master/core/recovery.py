@@ -71,14 +71,8 @@ def checkpoint_meta(run: Run, round_: Round, now_ms: int) -> dict[str, Any]:
     absmax = max((lease.absmax for lease in accepted), default=0.0)
     norms = [lease.norm for lease in accepted]
     return {
-        "run": run.id,
-        "round": round_.number,
-        "version": round_.number,
+        **version_meta(run, round_.number),
         "digest": round_.digest,
-        "spec": run.spec.model_dump(mode="json"),
-        "data": run.data,
-        "n_train": run.n_train,
-        "cursor": run.cursor,
         "pending": [list(one) for one in policy.merge_ranges(run.pending + given_back + ahead)],
         "attempt": round_.attempt,
         "pace": asdict(pace.measured(run, accepted)),
@@ -86,20 +80,54 @@ def checkpoint_meta(run: Run, round_: Round, now_ms: int) -> dict[str, Any]:
         "recent_norms": [*run.recent_norms, statistics.median(norms)][-policy.ROUNDS_REMEMBERED :],
         "accepted": [lease.shard for lease in accepted],
         "counted": [lease.id for lease in accepted],
-        "lr_scale": run.lr_scale,
-        "reverted": run.reverted,
-        "running_ms": run.watch.running_ms,
         "row": {
-            "round": round_.number,
+            **blank_row(round_.number),
             "workers": len({lease.worker for lease in accepted}),
             "train_loss": round(sum(loss * (samples / weight) for loss, samples in losses), 6) if weight else None,
-            "eval_loss": None,
-            "eval_accuracy": None,
             "samples": sum(lease.samples for lease in accepted),
             "bytes": sum(lease.delta_bytes for lease in accepted),
             "seconds": round((now_ms - round_.opened_ms) / 1000, 3),
-            "note": "",
         },
+    }
+
+
+def version_meta(run: Run, version: int) -> dict[str, Any]:
+    """What the checkpoint of any version says, JSON values only: the run as it stands, no deltas, no row."""
+    return {
+        "run": run.id,
+        "round": version,
+        "version": version,
+        "digest": "",
+        "spec": run.spec.model_dump(mode="json"),
+        "data": run.data,
+        "n_train": run.n_train,
+        "cursor": run.cursor,
+        "pending": [list(one) for one in run.pending],
+        "recent_absmax": run.recent_absmax,
+        "recent_norms": run.recent_norms,
+        "accepted": [],
+        "counted": [],
+        "attempt": run.attempt,
+        "pace": asdict(run.pace),
+        "lr_scale": run.lr_scale,
+        "reverted": run.reverted,
+        "running_ms": run.watch.running_ms,
+        "row": None,
+    }
+
+
+def blank_row(number: int) -> dict[str, Any]:
+    """The row of a round in which nobody did anything."""
+    return {
+        "round": number,
+        "workers": 0,
+        "train_loss": None,
+        "eval_loss": None,
+        "eval_accuracy": None,
+        "samples": 0,
+        "bytes": 0,
+        "seconds": 0.0,
+        "note": "",
     }
 
 
@@ -144,11 +172,11 @@ def restore(state: State, saved: Saved, now_ms: int) -> None:
         recent_absmax=list(meta["recent_absmax"]),
         recent_norms=list(meta["recent_norms"]),
         closed_accepted={meta["version"]: list(meta["counted"])},
-        attempt=meta.get("attempt", 0),  # a version of before has none of the two
+        attempt=meta.get("attempt", 0),  # a checkpoint of an earlier MAHE has none of these lines
         pace=Pace(**meta.get("pace", {})),
         last_eval=saved.last_eval,
         best_eval=saved.best_eval,
-        lr_scale=meta.get("lr_scale", 1.0),  # one written before there were these lines has none
+        lr_scale=meta.get("lr_scale", 1.0),
         reverted=meta.get("reverted", 0),
         watch=Watch(running_ms=meta.get("running_ms", 0), counted_ms=now_ms),
     )

@@ -6,16 +6,14 @@ and again because their values are beyond all bounds, when an evaluation's loss 
 is still too high it would go on for ever.
 """
 
-from dataclasses import asdict
 from typing import Any
 
-from services.common.protocol.messages import RoundClosed
-from services.master.core import policy
-from services.master.core.commands import Evaluate, Report, Revert, SaveRound
+from services.master.core.commands import Revert
 from services.master.core.context import Context
 from services.master.core.events import Diverged, Reverted
-from services.master.core.rounds import drop_rounds
-from services.master.core.state import ACTIVE, REACHABLE, Evaluation, Reverting, RoundPhase, Run, RunPhase
+from services.master.core.recovery import blank_row, version_meta
+from services.master.core.rounds import drop_rounds, take_version, tell_version
+from services.master.core.state import ACTIVE, REACHABLE, Evaluation, RoundPhase, Run, RunPhase
 from services.master.core.watch import FAR_EVALS_MAX
 
 LR_SCALE = 0.5
@@ -28,7 +26,7 @@ def on_diverged(ctx: Context, event: Diverged) -> None:
     if run is None or round_ is None or round_.phase is not RoundPhase.AGGREGATING:
         return
     round_.phase = RoundPhase.COLLECTING  # nothing of it is on its way to the disk: it is dropped like any open round
-    want(run, event.reason)
+    run.go_back(event.reason)
     if run.phase is RunPhase.STOPPED:  # it had ended: only its last round is lost
         drop_rounds(ctx, run, event.reason)
         ctx.warn(f"{run.name}: {event.reason}")
@@ -38,12 +36,7 @@ def judge(run: Run, measured: Evaluation) -> None:
     """After an evaluation was noted: whether it is one too many that is far above the best."""
     if run.watch.far >= FAR_EVALS_MAX and run.best_eval is not None:
         best = f"the best, version {run.best_eval.version}, has {run.best_eval.loss:.4g}"
-        want(run, f"the evaluation loss of version {measured.version} is {measured.loss:.4g}, {best}")
-
-
-def want(run: Run, reason: str) -> None:
-    """`advance` does it when nothing is being written any more."""
-    run.reverting = run.reverting or Reverting(reason)
+        run.go_back(f"the evaluation loss of version {measured.version} is {measured.loss:.4g}, {best}")
 
 
 def advance(ctx: Context) -> None:
@@ -78,24 +71,14 @@ def on_reverted(ctx: Context, event: Reverted) -> None:
     if run is None or run.id != event.run or run.reverting is None or run.reverting.meta.get("version") != event.round:
         return
     meta, run.reverting = run.reverting.meta, None
-    run.version, run.digest = event.round, event.digest
+    take_version(run, event.digest, meta)
     run.reverted, run.lr_scale = meta["reverted"], meta["lr_scale"]
-    run.failed_attempts, run.failed_workers, run.trouble = 0, [], ""
-    run.recent_absmax, run.recent_norms = [], []
-    run.closed_accepted[run.version] = []
-    run.closed_accepted.pop(run.version - policy.ROUNDS_REMEMBERED, None)
     run.watch.begin_again()
-    run.rows[run.version] = meta["row"]
     for worker in ctx.state.by_id():
         worker.failures, worker.not_before_ms = 0, 0  # it was not their fault
         if worker.link in REACHABLE:
-            closed = RoundClosed(
-                term=ctx.state.term, run=run.id, round=run.version, version=run.version, digest=run.digest, counted=[]
-            )
-            ctx.send(worker.id, closed)
-    ctx.out.append(SaveRound(run.id, meta["row"]))
-    ctx.out.append(Report("ROUND", "", meta["row"]))
-    ctx.out.append(Evaluate(run.id, run.version))
+            ctx.tell_closed(worker.id, run, [])
+    tell_version(ctx, run, meta)
     if run.phase is RunPhase.STOPPED:
         ctx.set_phase(run, RunPhase.STOPPED, f"stopped by the operator at version {run.version}")
     else:
@@ -111,34 +94,5 @@ def _hopeless(run: Run) -> str:
 
 def _meta(run: Run, version: int, note: str) -> dict[str, Any]:
     """What the checkpoint says of itself; its digest is filled in by the desk, which reads the parameters."""
-    return {
-        "run": run.id,
-        "round": version,
-        "version": version,
-        "digest": "",
-        "spec": run.spec.model_dump(mode="json"),
-        "data": run.data,
-        "n_train": run.n_train,
-        "cursor": run.cursor,
-        "pending": [list(one) for one in run.pending],
-        "recent_absmax": [],
-        "recent_norms": [],
-        "accepted": [],
-        "counted": [],
-        "attempt": run.attempt,
-        "pace": asdict(run.pace),
-        "lr_scale": run.lr_scale * LR_SCALE,
-        "reverted": version,
-        "running_ms": run.watch.running_ms,
-        "row": {
-            "round": version,
-            "workers": 0,
-            "train_loss": None,
-            "eval_loss": None,
-            "eval_accuracy": None,
-            "samples": 0,
-            "bytes": 0,
-            "seconds": 0.0,
-            "note": note,
-        },
-    }
+    changed = {"lr_scale": run.lr_scale * LR_SCALE, "reverted": version, "row": {**blank_row(version), "note": note}}
+    return {**version_meta(run, version), "recent_absmax": [], "recent_norms": [], **changed}

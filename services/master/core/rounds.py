@@ -1,6 +1,8 @@
 """Handlers for rounds: open, close, commit. `advance` runs after every event and is the only place that opens one."""
 
-from services.common.protocol.messages import Cancel, RoundClosed, Update
+from typing import Any
+
+from services.common.protocol.messages import Cancel, Update
 from services.master.core import clipping, pace, policy, units
 from services.master.core.commands import (
     Aggregate,
@@ -20,7 +22,6 @@ from services.master.core.state import (
     Lease,
     LeaseState,
     Link,
-    Reverting,
     Round,
     RoundPhase,
     Run,
@@ -109,15 +110,11 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
         return
     meta, round_.phase = round_.meta, RoundPhase.CLOSED
     run.rounds.remove(round_)
-    run.version, run.digest = round_.number, round_.digest
-    run.failed_attempts, run.failed_workers, run.trouble = 0, [], ""
+    take_version(run, round_.digest, meta)
     ahead = [one for other in run.rounds for one in other.ranges]
     run.cursor, run.pending = meta["cursor"], policy.without([(start, stop) for start, stop in meta["pending"]], ahead)
-    run.recent_absmax, run.recent_norms = meta["recent_absmax"], meta["recent_norms"]
     run.pace.sync_ms, run.pace.step_ms = meta["pace"]["sync_ms"], meta["pace"]["step_ms"]
     run.recent_ms = [*run.recent_ms, ctx.now_ms - round_.opened_ms][-policy.ROUNDS_REMEMBERED :]
-    run.closed_accepted[round_.number] = meta["counted"]
-    run.closed_accepted.pop(round_.number - policy.ROUNDS_REMEMBERED, None)
     for worker_id in dict.fromkeys(round_.bad_workers):
         if (worker := ctx.state.workers.get(worker_id)) is not None:
             _bad_again(ctx, worker)
@@ -133,11 +130,8 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
             worker.samples_total += lease.samples
     _show_workers(ctx, round_)
     _announce(ctx, run, round_)
-    run.rows[round_.number] = meta["row"]
     ctx.out.append(DropRound(run.id, round_.number))
-    ctx.out.append(SaveRound(run.id, meta["row"]))
-    ctx.out.append(Report("ROUND", "", meta["row"]))
-    ctx.out.append(Evaluate(run.id, run.version))
+    tell_version(ctx, run, meta)
     if run.version >= run.spec.rounds and run.phase is not RunPhase.STOPPED:
         run.finished = True
         ctx.set_phase(run, RunPhase.STOPPED, f"finished: all {run.spec.rounds} rounds are closed")
@@ -148,6 +142,23 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
     else:
         _collect_next(ctx, run)
         ctx.report_run(run, "")
+
+
+def take_version(run: Run, digest: str, meta: dict[str, Any]) -> None:
+    """The version that this checkpoint's meta is of is durable: the run stands there."""
+    run.version, run.digest = meta["version"], digest
+    run.failed_attempts, run.failed_workers, run.trouble = 0, [], ""
+    run.recent_absmax, run.recent_norms = meta["recent_absmax"], meta["recent_norms"]
+    run.closed_accepted[run.version] = meta["counted"]
+    run.closed_accepted.pop(run.version - policy.ROUNDS_REMEMBERED, None)
+
+
+def tell_version(ctx: Context, run: Run, meta: dict[str, Any]) -> None:
+    """Its row goes to the store and the page, and it is to be evaluated."""
+    run.rows[run.version] = meta["row"]
+    ctx.out.append(SaveRound(run.id, meta["row"]))
+    ctx.out.append(Report("ROUND", "", meta["row"]))
+    ctx.out.append(Evaluate(run.id, run.version))
 
 
 def _show_workers(ctx: Context, round_: Round) -> None:
@@ -282,7 +293,7 @@ def _reopen(ctx: Context, run: Run, round_: Round) -> None:
         who = f"on {len(run.failed_workers)} workers" if len(run.failed_workers) > 1 else "on the only worker"
         reason = f"round {round_.number} failed {times} {who}; the last time: {reason}"
         if all(lease.diverged for lease in round_.leases):
-            run.reverting = Reverting(reason)
+            run.go_back(reason)
         else:
             ctx.set_phase(run, RunPhase.FAILED, reason)
         return
@@ -295,7 +306,7 @@ def _give_up(ctx: Context, run: Run, reason: str) -> None:
     """The operator may resume; the units are then other leases."""
     free = [lease for round_ in run.rounds for lease in round_.leases if lease.state is LeaseState.FREE]
     if any(lease.diverged for lease in free):
-        run.reverting = Reverting(reason)
+        run.go_back(reason)
         return
     drop_rounds(ctx, run, reason)
     run.attempt += 1
@@ -314,18 +325,14 @@ def _hopeless(ctx: Context, run: Run, *, bad: bool) -> bool:
 
 
 def _announce(ctx: Context, run: Run, round_: Round) -> None:
-    term = ctx.state.term
     for lease in round_.leases:
         if lease.is_out:
             ref = run.ref(round_, lease)
-            ctx.send(lease.worker, Cancel(term=term, ref=ref, reason="the round closed without it"))
+            ctx.send(lease.worker, Cancel(term=ctx.state.term, ref=ref, reason="the round closed without it"))
     for worker in ctx.state.by_id():
         if worker.link in REACHABLE:
             counted = [lease.id for lease in round_.of(worker.id) if lease.state is LeaseState.ACCEPTED]
-            closed = RoundClosed(
-                term=term, run=run.id, round=round_.number, version=run.version, digest=run.digest, counted=counted
-            )
-            ctx.send(worker.id, closed)
+            ctx.tell_closed(worker.id, run, counted)
 
 
 def _find(ctx: Context, run_id: str, number: int) -> tuple[Run | None, Round | None]:

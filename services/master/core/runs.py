@@ -148,7 +148,7 @@ def on_eval_skipped(ctx: Context, event: EvalSkipped) -> None:
     """The round's line is printed all the same, with the reason in place of the figures."""
     run = ctx.state.run
     if run is not None and run.id == event.run and event.not_finite and event.version > run.reverted:
-        reverting.want(run, f"the evaluation loss of version {event.version} is not finite")
+        run.go_back(f"the evaluation loss of version {event.version} is not finite")
     row = run.rows.get(event.version) if run is not None and run.id == event.run else None
     if run is None or row is None:
         return

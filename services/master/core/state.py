@@ -277,6 +277,10 @@ class Run:
         """How many rounds may be open: 2 when workers train on while deltas and updates travel."""
         return 2 if self.spec.rounds_in_flight == 2 or self.pace.overlaps else 1
 
+    def go_back(self, reason: str) -> None:
+        """It shall go back to its best version: `reverting` does it when nothing is being written any more."""
+        self.reverting = self.reverting or Reverting(reason)
+
     def round(self, number: int) -> Round | None:
         """The round in flight with this number."""
         return next((round_ for round_ in self.rounds if round_.number == number), None)

@@ -7,7 +7,6 @@ from services.common.protocol.messages import (
     Heartbeat,
     Mismatch,
     Progress,
-    RoundClosed,
     TaskAck,
     TaskRef,
     TaskRefuse,
@@ -170,10 +169,7 @@ def _tell_base(ctx: Context, worker: Worker) -> None:
         return
     if any(lease.state is LeaseState.OUT for lease in first.of(worker.id)):
         counted = run.closed_accepted.get(run.version, [])[: policy.COUNTED_MAX]  # of all: it knows which were its own
-        closed = RoundClosed(
-            term=ctx.state.term, run=run.id, round=run.version, version=run.version, digest=run.digest, counted=counted
-        )
-        ctx.send(worker.id, closed)
+        ctx.tell_closed(worker.id, run, counted)
 
 
 def _mismatch(ctx: Context, worker: Worker, message: Mismatch) -> None:

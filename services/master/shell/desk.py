@@ -6,7 +6,7 @@ arrays that nobody else touches any more, and go out as read-only snapshots.
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -52,7 +52,8 @@ from services.master.core.events import (
     RunUnusable,
     WorkFailed,
 )
-from services.master.core.state import Pace
+from services.master.core.recovery import version_meta
+from services.master.core.state import Run, RunPhase
 from services.master.shell.checkpoints import Checkpoint
 from services.master.shell.gathering import Gathering, gather
 
@@ -172,7 +173,8 @@ class Desk:
             residual = None if command.spec.encoding == "fp32" else np.zeros_like(parameters)
             self._current = _Current(command.run, command.spec, parameters, outer, residual)
             version_digest = digest(parameters)
-            meta = _first_meta(command, data, len(dataset.y_train), version_digest)
+            run = Run(command.run, command.spec, RunPhase.WAITING, "", data=data, n_train=len(dataset.y_train))
+            meta = {**version_meta(run, 0), "digest": version_digest}
             self._vault.write(Checkpoint(parameters, outer.state(), meta, residual))
         except MaheError as error:
             self._post(RunUnusable(command.run, error.sentence))
@@ -331,27 +333,3 @@ class Desk:
         assert self._current is not None
         self._current.parameters.setflags(write=False)
         self._publish(Snapshot(self._current.run, version, self._current.parameters, version_digest, alone))
-
-
-def _first_meta(command: PrepareRun, data: dict[str, Any], n_train: int, version_digest: str) -> dict[str, Any]:
-    return {
-        "run": command.run,
-        "round": 0,
-        "version": 0,
-        "digest": version_digest,
-        "spec": command.spec.model_dump(mode="json"),
-        "data": data,
-        "n_train": n_train,
-        "cursor": 0,
-        "pending": [],
-        "recent_absmax": [],
-        "recent_norms": [],
-        "accepted": [],
-        "counted": [],
-        "attempt": 0,
-        "pace": asdict(Pace()),
-        "lr_scale": 1.0,
-        "reverted": 0,
-        "running_ms": 0,
-        "row": None,
-    }

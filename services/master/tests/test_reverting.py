@@ -14,8 +14,10 @@ from services.common.learning.encodings import encode
 from services.common.protocol.messages import RunSpec, TaskRef
 from services.master.core import commands as c
 from services.master.core import events as e
+from services.master.core.recovery import version_meta
+from services.master.core.state import Run, RunPhase
 from services.master.shell.checkpoints import Vault, rounds_in
-from services.master.shell.desk import Desk, EncodedUpdate, Snapshot, _first_meta
+from services.master.shell.desk import Desk, EncodedUpdate, Snapshot
 from services.master.shell.store import Store
 from services.master.tests.conftest import offer
 from services.tests.story import Story
@@ -155,4 +157,4 @@ def test_every_checkpoint_says_the_same_things_of_itself() -> None:
     assert of_going_back["reverted"] == 2
     assert of_going_back.keys() == of_a_round.keys()
     assert of_going_back["row"].keys() == of_a_round["row"].keys()
-    assert _first_meta(c.PrepareRun(RUN, SPEC), {}, 1, "").keys() == of_a_round.keys()
+    assert version_meta(Run(RUN, SPEC, RunPhase.WAITING, ""), 0).keys() == of_a_round.keys()

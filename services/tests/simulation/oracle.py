@@ -190,7 +190,7 @@ class Oracle:
     def _check_positions(self, run: Run) -> None:
         """No stream position is lost: each is used, pending, or with a worker."""
         used = self.used.get(run.id, [])
-        out = [one for round_ in run.rounds for lease in round_.leases for one in lease.ranges]
+        out = [one for round_ in run.rounds for one in round_.ranges]
         if _merge(used + run.pending + out) != [(0, run.cursor)]:
             raise Violated(f"positions were lost: used {used}, pending {run.pending}, out {out} of {run.cursor}")
 
