@@ -34,13 +34,23 @@ def offer(state: State, delta: Delta, now_ms: int) -> list[Command]:
     state.arm(Timer.OFFER, now_ms + limits.SILENCE_MS)
     sent = min(state.window_chunks, chunks) if delta.eager else 0
     delta.eager = False
-    begin = DeltaBegin(
-        term=state.term,
+    begin = begin_of(delta, state.term, chunks, state.chunk_bytes, sent)
+    if not sent:
+        return [Send(begin)]
+    state.offer.begun, state.offer.highest = True, sent - 1
+    commands: list[Command] = [Send(begin), SendChunks(state.term, delta.ref, tuple(range(sent)), state.chunk_bytes)]
+    return commands + (_commit(state, delta) if sent == chunks else [])
+
+
+def begin_of(delta: Delta, term: int, chunks: int, chunk_bytes: int, sent: int = 0) -> DeltaBegin:
+    """DELTA_BEGIN; ValueError when the delta is none that could be offered."""
+    return DeltaBegin(
+        term=term,
         ref=delta.ref,
         encoding=delta.encoding,
         bytes=delta.delta_bytes,
         chunks=chunks,
-        chunk_bytes=state.chunk_bytes,
+        chunk_bytes=chunk_bytes,
         sent=sent,
         digest=delta.digest,
         samples=delta.samples,
@@ -50,11 +60,6 @@ def offer(state: State, delta: Delta, now_ms: int) -> list[Command]:
         compute_ms=delta.compute_ms,
         sync_ms=delta.sync_ms,
     )
-    if not sent:
-        return [Send(begin)]
-    state.offer.begun, state.offer.highest = True, sent - 1
-    commands: list[Command] = [Send(begin), SendChunks(state.term, delta.ref, tuple(range(sent)), state.chunk_bytes)]
-    return commands + (_commit(state, delta) if sent == chunks else [])
 
 
 def _commit(state: State, delta: Delta) -> list[Command]:

@@ -19,8 +19,8 @@ from services.common.host.failpoints import failpoint
 from services.common.host.files import FolderLock, make_folder, remove, sweep, sync_folder, write_durably
 from services.common.protocol.join_string import JoinString
 from services.common.protocol.limits import CHUNK_BYTES
-from services.common.protocol.messages import DeltaBegin
 from services.worker.core.events import Delta
+from services.worker.core.upload import begin_of
 from services.worker.shell.disk import allocated_bytes, check_disk, disk_text
 from services.worker.shell.replica_files import ReplicaFiles, file_digest
 
@@ -79,20 +79,7 @@ def check_identity(identity: Identity) -> Identity:
 
 def check_delta(delta: Delta) -> Delta:
     """The delta; ValueError when it could not be offered to a master."""
-    DeltaBegin(
-        term=0,
-        ref=delta.ref,
-        encoding=delta.encoding,
-        bytes=delta.delta_bytes,
-        chunks=1,
-        chunk_bytes=CHUNK_BYTES,
-        digest=delta.digest,
-        samples=delta.samples,
-        steps=delta.steps,
-        correct=delta.correct,
-        loss=delta.loss,
-        compute_ms=delta.compute_ms,
-    )
+    begin_of(delta, term=0, chunks=1, chunk_bytes=CHUNK_BYTES)
     return delta
 
 

@@ -127,15 +127,14 @@ class Trainer:
         """The base of a task that is ahead, as soon as the agent has it."""
         lease = task.ref.lease
         asked_s = time.monotonic()
-        if is_last and (line := self._orders.base(lease)) is None:
+        line = self._orders.base(lease)
+        if line is None and not is_last:
+            return None
+        if line is None:
             tell_parent({"t": "waits", "lease": lease})
             line = self._orders.await_base(lease)
-            if line is None:
-                raise Cancelled("cancelled while it waited for its base")
-        elif not is_last:
-            line = self._orders.base(lease)
         if line is None:
-            return None
+            raise Cancelled("cancelled while it waited for its base")
         base = self._reach(Task.model_validate_json(line["task"]), TaskFiles.of(line["files"]))
         clock.synced(asked_s)
         return base
