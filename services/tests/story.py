@@ -238,6 +238,7 @@ class Story:
             loss=float(facts.get("loss", "1.5")),
             compute_ms=int(facts.get("compute", "0")),
             sync_ms=int(facts["sync"]) if "sync" in facts else None,
+            late_ms=int(facts["late"]) if "late" in facts else None,
         )
         return [e.WorkerSaid(f"w-{plain[0]}", begin)]
 

@@ -181,6 +181,7 @@ class DeltaBegin(Message):
     correct: Count
     loss: Finite | None
     compute_ms: Ms  # of the local steps alone
+    late_ms: Ms | None = None  # of compute_ms: the last steps - steps // 2 of them, which tell of a PC that got busy
     sync_ms: Ms | None = None  # from the end of the steps before to having the version that they went into
 
 

@@ -157,11 +157,19 @@ def _measure(worker: Worker, begin: DeltaBegin) -> None:
     if begin.compute_ms < COMPUTE_MS_MIN or begin.samples <= 0:
         return
     speed = 1000.0 * begin.samples / begin.compute_ms
+    if begin.steps and begin.late_ms is not None and begin.late_ms >= COMPUTE_MS_MIN:
+        late = (begin.steps - begin.steps // 2) / begin.steps
+        now = 1000.0 * late * begin.samples / begin.late_ms
+        speed = now if _differ(now, speed) else speed  # it changed in mid-round: what comes goes on as the end did
     if worker.measured:
-        is_change = not 1 / CHANGE <= speed / worker.samples_per_s <= CHANGE
+        is_change = _differ(speed, worker.samples_per_s)
         weight = 1.0 if is_change else SPEED_WEIGHT
         speed = weight * speed + (1 - weight) * worker.samples_per_s
     worker.samples_per_s, worker.measured = speed, True
+
+
+def _differ(speed: float, other: float) -> bool:
+    return not 1 / CHANGE <= speed / other <= CHANGE
 
 
 def _measure_link(worker: Worker, lease: Lease) -> None:

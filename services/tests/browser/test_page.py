@@ -19,7 +19,7 @@ def test_train_watch_reload_and_stop(browser: Browser, cluster: Cluster, tmp_pat
     expect(page.locator("#header")).to_contain_text("live")
     expect(page.locator("#run")).to_contain_text("Nothing is training.")
     expect(page.locator("#workers tbody tr")).to_have_count(2, timeout=LONG_MS)
-    start(page, rounds="400")
+    start(page, rounds="400", patience="0")  # else it may end by itself before Stop is pressed
     expect(page.locator("#run")).to_contain_text("running", timeout=LONG_MS)
     at_least(page, 3)
     expect(page.locator("#loss circle").nth(1)).to_be_attached(timeout=LONG_MS)
@@ -50,11 +50,14 @@ def test_a_run_that_waits_says_for_what(browser: Browser, cluster: Cluster) -> N
     page.close()
 
 
-def start(page: Page, *, rounds: str, min_workers: str = "2") -> None:
+def start(page: Page, *, rounds: str, min_workers: str = "2", patience: str = "") -> None:
     """Start the recommended run of the digits."""
     page.get_by_label("Data set").select_option("digits")
     page.get_by_label("Rounds", exact=True).fill(rounds)
     page.get_by_label("Min workers").fill(min_workers)
+    if patience:
+        page.locator("#start summary").click()
+        page.get_by_label("Patience", exact=True).fill(patience)
     page.locator("#start").get_by_role("button", name="Start").click()
     expect(page.locator("#start")).to_contain_text("Started: ")
 

@@ -14,9 +14,11 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from services.tests.simulation.cluster import Cluster, Plan
+
+InFlight = Literal[1, 2] | None
 
 MANY_WORKERS = 1_000
 MANY_ROUNDS = 20
@@ -33,9 +35,14 @@ def play(plan: Plan) -> dict[str, Any]:
             "restarts": outcome.restarts, "digest": outcome.digest}  # fmt: skip
 
 
-def trouble(pool: ProcessPoolExecutor, seeds: int, hours: float) -> dict[str, Any]:
+def drawn(seed: int, hours: float, in_flight: InFlight) -> Plan:
+    """A seed's plan: 2 to 7 workers, a fourth of the seeds with units (which never overlap)."""
+    return Plan(seed, 2 + seed % 6, hours, units=seed % 4 == 0, rounds_in_flight=in_flight)
+
+
+def trouble(pool: ProcessPoolExecutor, seeds: int, hours: float, in_flight: InFlight) -> dict[str, Any]:
     """Many seeds, each with so many hours."""
-    plans = [Plan(seed, 2 + seed % 6, hours, units=seed % 4 == 0) for seed in range(1, seeds + 1)]
+    plans = [drawn(seed, hours, in_flight) for seed in range(1, seeds + 1)]
     started = time.monotonic()
     found: list[dict[str, Any]] = []
     for one in pool.map(play, plans, chunksize=1):
@@ -54,9 +61,9 @@ def trouble(pool: ProcessPoolExecutor, seeds: int, hours: float) -> dict[str, An
     }
 
 
-def twice(pool: ProcessPoolExecutor, seeds: int) -> dict[str, Any]:
+def twice(pool: ProcessPoolExecutor, seeds: int, in_flight: InFlight) -> dict[str, Any]:
     """Each seed two times: the same digest of everything that happened."""
-    plans = [Plan(seed, 2 + seed % 6, 0.1, units=seed % 4 == 0) for seed in range(1, seeds + 1)]
+    plans = [drawn(seed, 0.1, in_flight) for seed in range(1, seeds + 1)]
     first, second = list(pool.map(play, plans)), list(pool.map(play, plans))
     different = [one["seed"] for one, other in zip(first, second, strict=True) if one != other]
     return {"seeds": seeds, "different": different}
@@ -83,18 +90,20 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1_000)
     parser.add_argument("--hours", type=float, default=1.0, help="of each seed")
     parser.add_argument("--twice", type=int, default=100)
+    parser.add_argument("--in-flight", type=int, choices=(1, 2), help="rounds of every seed; else drawn by the seed")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     report: dict[str, Any] = {
         "commit": commit(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        "rounds_in_flight": args.in_flight or "by the seed: 2, auto, 2, 1; with units 1",
     }
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
         report["many_workers"] = pool.submit(many_workers).result()
         print(f"[RELEASE] {report['many_workers']}", flush=True)
-        report["twice"] = twice(pool, args.twice)
+        report["twice"] = twice(pool, args.twice, args.in_flight)
         print(f"[RELEASE] {report['twice']}", flush=True)
-        report["trouble"] = trouble(pool, args.seeds, args.hours)
+        report["trouble"] = trouble(pool, args.seeds, args.hours, args.in_flight)
         print(f"[RELEASE] {report['trouble']}", flush=True)
     if args.json is not None:
         args.json.parent.mkdir(parents=True, exist_ok=True)

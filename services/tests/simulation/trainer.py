@@ -178,7 +178,15 @@ class Trainer:
         self.slot.files[lease] = encoded.tobytes()
         if residual is not None:
             self.slot.left_over[lease] = b"".join(pack_residual(task.lineage, residual))
-        counts = (result.samples, result.steps, result.n_correct, result.loss, duration_ms, self._sync_ms)
+        counts = (
+            result.samples,
+            result.steps,
+            result.n_correct,
+            result.loss,
+            duration_ms,
+            self._sync_ms,
+            duration_ms // 2,
+        )
         self._tell(LINE_MS, e.TrainerDone(lease, encoded.nbytes, name, *counts))
 
 

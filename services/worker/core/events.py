@@ -161,6 +161,7 @@ class TrainerDone:
     loss: float | None
     compute_ms: int
     sync_ms: int | None = None
+    late_ms: int | None = None
 
 
 @dataclass(frozen=True)
@@ -199,6 +200,7 @@ class Delta:
     loss: float | None
     compute_ms: int
     sync_ms: int | None = None
+    late_ms: int | None = None
     eager: bool = False
     """Its first chunks go with the offer. Not over a restart, nor a second time."""
     accepted_session: int = 0

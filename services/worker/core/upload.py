@@ -58,6 +58,7 @@ def begin_of(delta: Delta, term: int, chunks: int, chunk_bytes: int, sent: int =
         correct=delta.correct,
         loss=delta.loss,
         compute_ms=delta.compute_ms,
+        late_ms=delta.late_ms,
         sync_ms=delta.sync_ms,
     )
 

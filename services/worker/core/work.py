@@ -113,6 +113,7 @@ def on_done(state: State, event: TrainerDone, now_ms: int) -> list[Command]:
         event.loss,
         event.compute_ms,
         event.sync_ms,
+        event.late_ms,
         eager=state.task.eager,
     )
     loss = f"{event.loss:.4f}" if event.loss is not None else "not a number"

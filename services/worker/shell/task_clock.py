@@ -13,7 +13,9 @@ class Clock:
         run, round_, ended_s = ended
         self._ended_s = ended_s if (run, round_) == (task.ref.run, task.ref.round - 1) else None
         self._began_s = self._not_steps_s = 0.0
+        self._half_s: float | None = None
         self.compute_ms = 0
+        self.late_ms: int | None = None
         self.sync_ms: int | None = None
 
     def start(self) -> None:
@@ -22,6 +24,10 @@ class Clock:
         if not self._is_ahead:
             self._note_sync()
 
+    def half(self) -> None:
+        """The steps that are left from here on are the late ones."""
+        self._half_s = self._steps_s()
+
     def synced(self, asked_s: float) -> None:
         """The base is here; no step was taken since `asked_s`."""
         self._not_steps_s += time.monotonic() - asked_s
@@ -29,8 +35,14 @@ class Clock:
 
     def end(self) -> tuple[str, int, float]:
         """The last step is done, and the base is here. What the next task's clock needs to know."""
-        self.compute_ms = round((time.monotonic() - self._began_s - self._not_steps_s) * 1000)
+        steps_s = self._steps_s()
+        self.compute_ms = round(steps_s * 1000)
+        self.late_ms = None if self._half_s is None else round((steps_s - self._half_s) * 1000)
         return self._ref.run, self._ref.round, time.monotonic()
+
+    def _steps_s(self) -> float:
+        """Seconds that the steps took so far."""
+        return time.monotonic() - self._began_s - self._not_steps_s
 
     def _note_sync(self) -> None:
         if self._ended_s is not None:

@@ -113,6 +113,7 @@ class Trainer:
             "loss": finite_or_none(result.loss),
             "compute_ms": clock.compute_ms,
             "sync_ms": clock.sync_ms,
+            "late_ms": clock.late_ms,
         }
 
     def _last_local(self, task: Task) -> Floats:
@@ -179,7 +180,8 @@ class Trainer:
         self._before = optimizer.state()
         on_base = partial(self._on_base, task, clock) if task.is_ahead else None
         clock.start()
-        return run_local_steps(model, optimizer, anchor, dataset, local, Reporter(task, self._orders).on_step, on_base)
+        on_step = Reporter(task, self._orders, clock).on_step
+        return run_local_steps(model, optimizer, anchor, dataset, local, on_step, on_base)
 
     def _is_finite(self, result: LocalResult) -> bool:
         """Whether the delta and the state of the optimizer are numbers: one may be without the other."""
@@ -225,14 +227,17 @@ class Trainer:
 class Reporter:
     """Tells the agent how far one task is, a few times a second, and hears whether to stop."""
 
-    def __init__(self, task: Task, orders: Orders) -> None:
+    def __init__(self, task: Task, orders: Orders, clock: Clock) -> None:
         self._task = task
         self._orders = orders
+        self._clock = clock
         self._next_s = 0.0
 
     def on_step(self, step: int, loss: float) -> bool:
         """True to cancel."""
         lease = self._task.ref.lease
+        if step == self._task.k_steps // 2:
+            self._clock.half()
         if self._orders.is_cancelled(lease):
             return True
         now_s = time.monotonic()

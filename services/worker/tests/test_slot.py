@@ -169,7 +169,15 @@ def test_a_damaged_note_of_a_delta_is_dropped_with_a_warning(slot: Slot, warning
 
 @pytest.mark.parametrize(
     "field, value",
-    [("samples", "many"), ("steps", -1), ("loss", math.nan), ("delta_bytes", -4), ("digest", ""), ("sync_ms", -1)],
+    [
+        ("samples", "many"),
+        ("steps", -1),
+        ("loss", math.nan),
+        ("delta_bytes", -4),
+        ("digest", ""),
+        ("sync_ms", -1),
+        ("late_ms", -1),
+    ],
 )
 def test_a_note_with_a_field_that_no_master_would_take_is_dropped(
     slot: Slot, warnings: list[str], field: str, value: object
