@@ -37,7 +37,7 @@ def measure(net: Links, arms: Sequence[Arm], setting: Setting) -> Iterator[Row]:
             first = spec_of(FIRST, workers)
             run, _ = held.whole(first)
             spec = spec_of(arm, workers)
-            foretold = estimate(spec, _conditions(spec, first, run, held.workers_seen()))
+            foretold = estimate(spec, conditions_of(spec, first, run, held.workers_seen()))
             assert foretold.minutes is not None
             _, took_s = held.whole(spec)
         minutes = took_s / 60
@@ -51,7 +51,7 @@ def measure(net: Links, arms: Sequence[Arm], setting: Setting) -> Iterator[Row]:
         }
 
 
-def _conditions(spec: RunSpec, first: RunSpec, run: Row, workers: Sequence[Row]) -> Conditions:
+def conditions_of(spec: RunSpec, first: RunSpec, run: Row, workers: Sequence[Row]) -> Conditions:
     """What the console would take from the master's state after the first run."""
     data = load(describe(mnist.NAME))
     n = build_model(spec.model, data.x_train.shape[1], data.classes).n_parameters

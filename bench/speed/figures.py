@@ -3,6 +3,7 @@
 Pure: no clock, no files.
 """
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -73,13 +74,16 @@ def over_divided(work: Work, rounds: Sequence[Round]) -> list[float | None]:
 
 
 def recovered_after(ratios: Sequence[float | None], limit: float) -> int | None:
-    """The number, from 1, of the first round from which on all ratios are at most `limit`; None: not in these rounds.
+    """The number, from 1, of the first of two rounds in a row that are at most `limit`, as is the median from there on.
 
-    What is overlapped is felt a round or two later: a first round within the limit says nothing.
+    What is overlapped is felt a round or two later: a first round within the limit says nothing. A single round over
+    it, once it is reached, is a PC's noise. None: not in these rounds.
     """
-    over = [at for at, one in enumerate(ratios, start=1) if one is None or one > limit]
-    first = over[-1] + 1 if over else 1
-    return first if first <= len(ratios) else None
+    whole = [math.inf if one is None else one for one in ratios]
+    for at in range(len(whole) - 1):
+        if max(whole[at : at + 2]) <= limit and statistics.median(whole[at:]) <= limit:
+            return at + 1
+    return None
 
 
 def next_rate(tried: Mapping[float, float | None]) -> float | None:

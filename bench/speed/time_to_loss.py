@@ -6,13 +6,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bench.speed import trial
-from bench.speed.arms import Arm, Setting, name_of, with_rate, workers_of
+from bench.speed.arms import Arm, Setting, name_of, spec_of, with_rate, workers_of
+from bench.speed.estimate import conditions_of
 from bench.speed.figures import next_rate
 from bench.wire.links import Links
+from services.common.protocol.estimate import estimate
 
 Row = dict[str, Any]
 WORKERS = (1, 2)
 SEEDS = (7, 8, 9)  # rates are tried with the first; the best one runs with all
+HONEST = ("ONE_PC_IS_ENOUGH", "LEAVE_OUT")  # verdicts that promise nothing of a second PC
 BEYOND = 1.25  # times the best so far: then a rate is given up
 RATE_QUICK = 0.1
 
@@ -37,6 +40,7 @@ def measure(net: Links, arms: Sequence[Arm], setting: Setting) -> Iterator[Row]:
         yield {
             **row,
             "best": {"arm": best["arm"], "lr": best["lr"]},
+            "verdict": best["verdict"],
             "seconds": round(median_s, 2) if math.isfinite(median_s) else None,
             "seconds_by_seed": by_seed,
         }
@@ -66,11 +70,22 @@ def _run(net: Links, of: Row, workers: int, setting: Setting, seed: int, limit_s
                     break
             elif round_.at_s > limit_s:
                 break
-    row = {"arm": of["arm"], "lr": of["lr"], "seed": seed, "seconds": seconds, "curve": curve}
+        verdict = None if seconds is None else _verdict(one, of["arm"], workers, curve[-1][2])
+    row = {"arm": of["arm"], "lr": of["lr"], "seed": seed, "seconds": seconds, "curve": curve, "verdict": verdict}
     reached = f"not reached in {limit_s:.0f} s" if seconds is None else f"reached after {seconds:.1f} s"
     last = f"last loss {curve[-1][1]:.3f}" if curve else "never evaluated"
     trial.say(f"  {workers_of(workers)}, {name_of(of['arm'])} lr={of['lr']:g} seed={seed}: {reached}, {last}")
     return row
+
+
+def _verdict(held: trial.Trial, arm: Arm, workers: int, rounds: int) -> Row | None:
+    """What "will it help?" says of a run of so many rounds here, from what the master has measured."""
+    run = held.run_seen()
+    if run is None or run["sync_ms"] is None:
+        return None
+    spec = spec_of({**arm, "rounds": rounds}, workers)
+    found = estimate(spec, conditions_of(spec, spec, run, held.workers_seen())).verdict
+    return {"code": found.code, "sentence": found.sentence}
 
 
 def best_of_each_arm(tried: Sequence[Row]) -> list[Row]:
@@ -95,7 +110,7 @@ def line(row: Row) -> str:
 
 
 def targets(rows: list[Row]) -> Iterator[tuple[str, bool]]:
-    """(sentence, met): two workers are sooner there than one."""
+    """(sentence, met): two workers are sooner there than one, or "will it help?" did not say that they would be."""
     for first, second in zip(rows[::2], rows[1::2], strict=False):
         what = f"{first['link']['mbit']:g} Mbit/s, loss {first['target_loss']:g}"
         if first["seconds"] is None or second["seconds"] is None:
@@ -103,4 +118,5 @@ def targets(rows: list[Row]) -> Iterator[tuple[str, bool]]:
             continue
         ratio = first["seconds"] / second["seconds"]
         text = f"{what}: one worker {first['seconds']:.1f} s, two {second['seconds']:.1f} s, {ratio:.2f}x as soon"
-        yield f"{text}, more than 1", ratio > 1
+        verdict = second.get("verdict") or {"code": None, "sentence": "nothing"}
+        yield f'{text}, more than 1, or said before: "{verdict["sentence"]}"', ratio > 1 or verdict["code"] in HONEST

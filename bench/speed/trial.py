@@ -75,6 +75,11 @@ class Trial:
         found = operator.until_finished(SILENCE_S)
         return found, time.monotonic() - began
 
+    def run_seen(self) -> dict[str, Any] | None:
+        """The run as the master shows it."""
+        run: dict[str, Any] | None = self._cluster.operator.state["run"]
+        return run
+
     def workers_seen(self) -> list[dict[str, Any]]:
         """Each worker as the master shows it."""
         return list(self._cluster.operator.state["workers"].values())

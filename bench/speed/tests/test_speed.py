@@ -66,6 +66,8 @@ def test_the_divided_round_lets_all_compute_until_the_end() -> None:
 def test_recovery_is_the_first_round_within_the_limit() -> None:
     assert recovered_after([0.9, 1.9, None, 1.15, 1.1], 1.15) == 4
     assert recovered_after([1.0, 1.1], 1.15) == 1
+    assert recovered_after([0.9, 1.3, 1.1, 1.1, 1.2, 1.0], 1.15) == 3, "one round over it is noise"
+    assert recovered_after([0.9, 1.3, 1.1, 1.1, 1.2, 1.2, 1.2], 1.15) is None, "it is not kept"
     assert recovered_after([1.9, 1.2], 1.15) is None
 
 
@@ -93,6 +95,9 @@ def test_targets_are_judged() -> None:
     loss = {"link": LINK, "target_loss": 0.2, "workers": 1, "seconds": 10.0}
     assert [met for _, met in time_to_loss.targets([loss, {**loss, "workers": 2, "seconds": 9.0}])] == [True]
     assert [met for _, met in time_to_loss.targets([loss, {**loss, "workers": 2, "seconds": None}])] == [False]
+    for code, met in (("HELPS", False), ("ONE_PC_IS_ENOUGH", True), ("LEAVE_OUT", True)):
+        later = {**loss, "workers": 2, "seconds": 11.0, "verdict": {"code": code, "sentence": "as it was said"}}
+        assert [one for _, one in time_to_loss.targets([loss, later])] == [met]
     assert [met for _, met in ddp.targets([{"who": "DDP"}, {**row, "who": "MAHE", "of_ddp": 99.0}])] == [False]
     steady = {"arm": ARM, "utilisation_mean": 0.9, "of_divided": 1.15, "recovered_after": 3}
     assert [met for _, met in unequal.targets([steady])] == [True, True, True]
