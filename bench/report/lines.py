@@ -78,7 +78,7 @@ LINES = (
     ),
     Line("Time that PCs of speed 1, 1/2, 1/4 and 1/4 spend computing", UNEQUAL, of.utilisation),
     Line("Time of their round; divided perfectly by speed it is 1", UNEQUAL, of.divided, target=AT_MOST),
-    Line("Rounds until the shares fit a PC that became half as fast", UNEQUAL, of.recovered, target=AT_MOST),
+    Line("Rounds, from the first that feels a PC half as fast, to one that fits it", UNEQUAL, of.recovered, target=AT_MOST),
     Line("Error of the minutes estimated before a run, lowest / highest", ESTIMATE, of.estimate, target=AT_MOST),
     Line("Bytes of a worker in a round of 1 million values, int8 / int4", WIRE, of.fewer_bytes, "fp32", FEWER_BYTES),
     Line(

@@ -74,15 +74,16 @@ def over_divided(work: Work, rounds: Sequence[Round]) -> list[float | None]:
 
 
 def recovered_after(ratios: Sequence[float | None], limit: float) -> int | None:
-    """The number, from 1, of the first of two rounds in a row that are at most `limit`, as is the median from there on.
+    """Which round is back within `limit`, counted from the first that feels the change: that one is number 1.
 
-    What is overlapped is felt a round or two later: a first round within the limit says nothing. A single round over
-    it, once it is reached, is a PC's noise. None: not in these rounds.
+    A round that was mostly done when the PC became slower feels nothing. Back: two rounds in a row are at most `limit`,
+    as is the median from there on; a single round over it, later, is a PC's noise. None: not in these rounds.
     """
     whole = [math.inf if one is None else one for one in ratios]
-    for at in range(len(whole) - 1):
+    felt = next((at for at, one in enumerate(whole) if one > limit), 0)
+    for at in range(felt, len(whole) - 1):
         if max(whole[at : at + 2]) <= limit and statistics.median(whole[at:]) <= limit:
-            return at + 1
+            return at - felt + 1
     return None
 
 

@@ -64,9 +64,9 @@ def test_the_divided_round_lets_all_compute_until_the_end() -> None:
 
 
 def test_recovery_is_the_first_round_within_the_limit() -> None:
-    assert recovered_after([0.9, 1.9, None, 1.15, 1.1], 1.15) == 4
+    assert recovered_after([0.9, 1.9, None, 1.15, 1.1], 1.15) == 3
     assert recovered_after([1.0, 1.1], 1.15) == 1
-    assert recovered_after([0.9, 1.3, 1.1, 1.1, 1.2, 1.0], 1.15) == 3, "one round over it is noise"
+    assert recovered_after([0.9, 1.3, 1.1, 1.1, 1.2, 1.0], 1.15) == 2, "one round over it is noise"
     assert recovered_after([0.9, 1.3, 1.1, 1.1, 1.2, 1.2, 1.2], 1.15) is None, "it is not kept"
     assert recovered_after([1.9, 1.2], 1.15) is None
 
