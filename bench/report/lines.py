@@ -18,6 +18,8 @@ EVERY_STEP_SYNC, PLAIN_MEAN = "synchronised at every step", "plain mean"
 CHECKED = "a round of MAHE also encrypts, checks each delta and is over only when its checkpoint is written"
 ADDED_UP = "there nothing is added up, checked or written"
 MEMORY_BOUND = "both wait for memory"
+OVER_SOON = "one PC ends it in seconds, and before the start the page says that no second one is needed"
+SLOWED = "Rounds, from the first that feels a PC half as fast, to one that fits it"
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ LINES = (
     Line("Samples/s, 2 PCs, 100 Mbit/s", DDP, partial(of.against_ddp, mbit=100), GLOO, AS_FAST),
     Line("Samples/s, 2 PCs, 10 Mbit/s", DDP, partial(of.against_ddp, mbit=10), GLOO, AS_FAST),
     *(
-        Line(what, LOSS, partial(of.time_to_loss, mbit=mbit), ONE, AS_SOON, MORE_THAN)
+        Line(what, LOSS, partial(of.time_to_loss, mbit=mbit), ONE, AS_SOON, MORE_THAN, OVER_SOON)
         for what, mbit in (
             ("Time to the same loss, 2 workers, 100 Mbit/s", 100),
             ("Time to the same loss, 2 workers, 10 Mbit/s", 10),
@@ -78,7 +80,7 @@ LINES = (
     ),
     Line("Time that PCs of speed 1, 1/2, 1/4 and 1/4 spend computing", UNEQUAL, of.utilisation),
     Line("Time of their round; divided perfectly by speed it is 1", UNEQUAL, of.divided, target=AT_MOST),
-    Line("Rounds, from the first that feels a PC half as fast, to one that fits it", UNEQUAL, of.recovered, target=AT_MOST),
+    Line(SLOWED, UNEQUAL, of.recovered, target=AT_MOST),
     Line("Error of the minutes estimated before a run, lowest / highest", ESTIMATE, of.estimate, target=AT_MOST),
     Line("Bytes of a worker in a round of 1 million values, int8 / int4", WIRE, of.fewer_bytes, "fp32", FEWER_BYTES),
     Line(

@@ -31,7 +31,9 @@ CHINESE = {
     "Time to the same loss, 2 workers, 10 Mbit/s": "达到同一损失的时间，2 个工作端，10 Mbit/s",
     "Time that PCs of speed 1, 1/2, 1/4 and 1/4 spend computing": ("速度为 1、1/2、1/4、1/4 的电脑用于计算的时间"),
     "Time of their round; divided perfectly by speed it is 1": ("它们一轮的时间；按速度完美划分时为 1"),
-    "Rounds until the shares fit a PC that became half as fast": "一台电脑变慢一半后，几轮之内分配重新合适",
+    "Rounds, from the first that feels a PC half as fast, to one that fits it": (
+        "一台电脑变慢一半后，从最先受影响的一轮到分配重新合适，共几轮"
+    ),
     "Error of the minutes estimated before a run, lowest / highest": "训练前估计的分钟数的误差，最低 / 最高",
     "Bytes of a worker in a round of 1 million values, int8 / int4": "一个工作端一轮的字节数，一百万个值，int8 / int4",
     "Exchange of 1 million values, int8, 100 Mbit/s": "交换一百万个值，int8，100 Mbit/s",
@@ -79,4 +81,7 @@ CHINESE = {
     ),
     "there nothing is added up, checked or written": "那里不求和、不检查、也不写盘",
     "both wait for memory": "两者都在等内存",
+    "one PC ends it in seconds, and before the start the page says that no second one is needed": (
+        "一台电脑几秒就能完成，开始之前页面就说明不需要第二台"
+    ),
 }
