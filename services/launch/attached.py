@@ -10,12 +10,17 @@ from typing import Any, TypeVar
 from services.common.errors import MaheError
 from services.common.host.machine import home
 from services.launch.console_client import EventStream, Link, find_console
-from services.launch.demo import START_S, DemoOptions, demo_spec, joined_workers, say_end
-from services.launch.follow import Follower, ending_of
+from services.launch.demo import START_S, DemoOptions, demo_spec, joined_workers
+from services.launch.display import Lines
+from services.launch.ending import ending_of, say_end
+from services.launch.follow import Follower
 from services.launch.interrupts import Interrupts
 from services.launch.lines import say
+from services.launch.rounds import newest_told
+from services.launch.summary import run_of
 from services.launch.waiting import wait_for
 
+RUNS_LOOKED_AT = 50
 NOT_YET = {"NOT_REACHABLE", "MASTER_UNREACHABLE"}
 
 T = TypeVar("T")
@@ -38,14 +43,16 @@ def run_attached(options: DemoOptions) -> int:
                 say("DEMO", f"run {run['id']} has ended before; to train again press Start on the page")
                 ending = ending_of(run)
             else:
+                last = None if run is None else newest_told(link.snapshot(), str(run["id"]))
                 if run is None:
                     enough = options.min_workers
                     wait(lambda: len(joined_workers(link)) >= enough or None, f"{enough} workers to join")
                     run = {"id": link.post("/api/v1/runs", spec)["run"]}
-                ending = Follower(link, str(run["id"]), interrupts.check, attended=False).follow(events)
+                follower = Follower(link, str(run["id"]), interrupts.check, Lines(), attended=False, last=last)
+                ending = follower.follow(events)
         finally:
             events.close()
-        say_end(link, str(run["id"]), ending)
+        say_end(link, str(run["id"]), ending, "DEMO")
     return 0 if ending.finished else 1
 
 
@@ -65,8 +72,8 @@ def patient(probe: Callable[[], T | None]) -> Callable[[], T | None]:
 
 def latest(link: Link, name: str) -> dict[str, Any] | None:
     """The newest run of that name, if it finished or still goes on: one that was stopped or failed is begun anew."""
-    for item in link.get("/api/v1/runs")["items"]:
+    for item in link.runs(RUNS_LOOKED_AT):
         if item["spec"]["name"] == name:
-            run: dict[str, Any] = link.get(f"/api/v1/runs/{item['id']}")
-            return run if run["finished"] or run["phase"] not in {"STOPPED", "FAILED"} else None
+            run = link.run(str(item["id"]))
+            return run if run["finished"] or not run_of(run).ended else None
     return None

@@ -15,14 +15,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from services.common.errors import MaheError
 
-TIMEOUT_S = 5.0
+TIMEOUT_S = 15.0  # longer than the console waits for its master: the reason comes from there
+STREAM_OPEN_S = 5.0
 STREAM_SILENCE_S = 60.0
 RETRY_S = 0.5
 QUEUE_MAX = 10_000
+PAGE_MAX = 500  # of a list, in one answer
+RESYNC = "RESYNC"  # the kind of the event that says: some events were lost
 TOKEN_HEADER = "X-MAHE-Token"  # noqa: S105 the name of a header
 
 
@@ -37,10 +40,15 @@ class Event:
 
 @dataclass(frozen=True)
 class Link:
-    """Where the console is, and the token that opens it."""
+    """Where the console is, and the token that opens it; `folder` is where it says so."""
 
     url: str
     token: str
+    folder: Path | None = None
+
+    def fresh(self) -> "Link":
+        """The same console as it is now: started again, it may be on another port."""
+        return (read_link(self.folder) if self.folder is not None else None) or self
 
     def get(self, path: str) -> Any:
         """The answer to GET; raises MaheError NOT_REACHABLE, or the console's own code and sentence."""
@@ -49,6 +57,24 @@ class Link:
     def post(self, path: str, body: dict[str, Any]) -> Any:
         """The answer to POST with a JSON body; errors as in `get`."""
         return self._ask("POST", path, body)
+
+    def runs(self, limit: int) -> list[dict[str, Any]]:
+        """The newest runs, newest first, at most `limit`."""
+        return self._list("/api/v1/runs", limit)
+
+    def run(self, run: str) -> dict[str, Any]:
+        """One run, by its id; raises MaheError RUN_UNKNOWN."""
+        answer: dict[str, Any] = self.get(run_path(run))
+        return answer
+
+    def rounds(self, run: str, after: int = 0) -> list[dict[str, Any]]:
+        """The closed rounds of a run after this one, in order."""
+        rows = self._list(f"{run_path(run)}/rounds", None, {"after": after})
+        return sorted((row for row in rows if row["round"] > after), key=lambda row: int(row["round"]))
+
+    def checkpoints(self, run: str) -> list[dict[str, Any]]:
+        """The checkpoints kept of a run."""
+        return self._list(f"{run_path(run)}/checkpoints", None)
 
     def snapshot(self) -> dict[str, Any]:
         """Run and workers as the console knows them; empty while the master has not answered it yet."""
@@ -66,6 +92,19 @@ class Link:
         """A connection that no proxy setting can redirect."""
         parts = urlsplit(self.url)
         return http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=timeout_s)
+
+    def _list(self, path: str, limit: int | None, first: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+        """The items of a list, page by page, at most `limit` of them."""
+        items: list[dict[str, Any]] = []
+        query = first or {}
+        while limit is None or len(items) < limit:
+            size = PAGE_MAX if limit is None else min(PAGE_MAX, limit - len(items))
+            answer = self.get(f"{path}?{urlencode({**query, 'limit': size})}")
+            items += answer["items"]
+            query = following(answer, size)
+            if not query:
+                break
+        return items
 
     def _ask(self, method: str, path: str, body: dict[str, Any] | None) -> Any:
         connection = self.connect(TIMEOUT_S)
@@ -100,7 +139,7 @@ class EventStream:
         self._open = threading.Event()
         self._reader = threading.Thread(target=self._read, name="events", daemon=True)
         self._reader.start()
-        self._open.wait(TIMEOUT_S)
+        self._open.wait(STREAM_OPEN_S)
 
     def next(self, timeout_s: float) -> Event | None:
         """The next event; None when there is none for `timeout_s`."""
@@ -116,10 +155,11 @@ class EventStream:
         if connection is not None and connection.sock is not None:
             with contextlib.suppress(OSError):
                 connection.sock.shutdown(socket.SHUT_RDWR)
-        self._reader.join(TIMEOUT_S)
+        self._reader.join(STREAM_OPEN_S)
 
     def _read(self) -> None:
         while not self._closed:
+            self._link = self._link.fresh()
             self._connection = connection = self._link.connect(STREAM_SILENCE_S)
             # An error: the console restarts, or is ending; whoever owns it knows.
             with contextlib.suppress(OSError, http.client.HTTPException, ValueError), contextlib.closing(connection):
@@ -136,27 +176,43 @@ class EventStream:
         if response.status != 200:
             return
         for number, event in parse_events(response):
-            self._last_id = number or self._last_id
+            if event is not None or not self._last_id:  # `hello` is ahead of what comes again
+                self._last_id = number or self._last_id
             self._open.set()
             if event is not None:
                 self._events.put(event)
 
 
 def parse_events(lines: Iterator[bytes] | http.client.HTTPResponse) -> Iterator[tuple[str, Event | None]]:
-    """Server-sent events as (id, event); the event is None if it is the console's own (`hello`, `link`, `resync`)."""
-    number, data = "", ""
+    """Server-sent events as (id, event); of the console's own only `resync` is an event, of the kind RESYNC."""
+    name, number, data = "", "", ""
     for raw in lines:
         line = raw.decode(errors="replace").rstrip("\r\n")
         field, _, value = line.partition(":")
         value = value.removeprefix(" ")
-        if field == "id":
+        if field == "event":
+            name = value
+        elif field == "id":
             number = value
         elif field == "data":
             data += value
         elif not line and data:
             body = _json(data)
-            yield number or _hello_id(body), _event(body)
-            number, data = "", ""
+            yield number or _hello_id(body), Event(RESYNC, "", {}) if name == "resync" else _event(body)
+            name, number, data = "", "", ""
+
+
+def following(answer: dict[str, Any], size: int) -> dict[str, Any]:
+    """The query of the page after this answer to a list; empty after the last. The one place that knows."""
+    if "next" in answer:
+        return {"after": answer["next"]} if answer["next"] else {}
+    items = answer["items"]
+    return {"before": items[-1]["number"]} if len(items) == size and "number" in items[-1] else {}
+
+
+def run_path(run: str) -> str:
+    """The path of a run, whose id a person may have typed."""
+    return f"/api/v1/runs/{quote(run, safe='')}"
 
 
 def read_link(folder: Path) -> Link | None:
@@ -167,7 +223,7 @@ def read_link(folder: Path) -> Link | None:
         return None
     if not isinstance(answer, dict) or not {"url", "token"} <= answer.keys():
         return None
-    return Link(str(answer["url"]), str(answer["token"]))
+    return Link(str(answer["url"]), str(answer["token"]), folder)
 
 
 def find_console(home: Path) -> Link:

@@ -17,7 +17,9 @@ from services.common.host.files import FolderLock, make_folder
 from services.common.host.machine import home, threads_usable
 from services.launch import places
 from services.launch.console_client import EventStream, Link, read_link
-from services.launch.follow import Ending, Follower
+from services.launch.display import Lines
+from services.launch.ending import say_end
+from services.launch.follow import Follower
 from services.launch.interrupts import Interrupts
 from services.launch.lines import say, say_error
 from services.launch.page import open_page
@@ -103,10 +105,10 @@ class Demo:
         events = EventStream(link)
         try:
             run = str(link.post("/api/v1/runs", spec)["run"])
-            ending = Follower(link, run, self._watch, attended=self._options.stay).follow(events)
+            ending = Follower(link, run, self._watch, Lines(), attended=self._options.stay).follow(events)
         finally:
             events.close()
-        say_end(link, run, ending)
+        say_end(link, run, ending, "DEMO")
         if self._options.stay:
             say("DEMO", f"the page stays at {link.url} until Ctrl-C")
             self._stay()
@@ -197,20 +199,6 @@ def demo_spec(link: Link, options: DemoOptions) -> dict[str, Any]:
         | {key: recommended[key] for key in RECOMMENDED if key in recommended}
         | {key: value for key, value in chosen.items() if value is not None}
     )
-
-
-def say_end(link: Link, run: str, ending: Ending, kind: str = "DEMO") -> None:
-    """How it ended, and where the model is: the best by evaluation, the newest where none is evaluated."""
-    if ending.accuracy is not None and ending.loss is not None:
-        say(kind, f"final accuracy {ending.accuracy:.4f}, loss {ending.loss:.4f}, on data held out of training")
-    kept = sorted(link.get(f"/api/v1/runs/{run}/checkpoints")["items"], key=lambda item: int(item["round"]))
-    best = next((item for item in kept if item["best"]), None)
-    if best is not None:
-        say(kind, f"the best is version {best['round']}; its checkpoint: {best['path']}")
-    elif kept:
-        say(kind, f"no version is evaluated; the newest checkpoint: {kept[-1]['path']}")
-    if not ending.finished:
-        say("ERROR", f"the run did not finish: {ending.reason}")
 
 
 def joined_workers(link: Link) -> list[str]:

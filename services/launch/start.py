@@ -13,10 +13,12 @@ from services.common.errors import MaheError, SettingsError, quoted
 from services.common.host.machine import home
 from services.common.protocol.presets import PRESETS
 from services.launch.console_client import EventStream, Link, find_console
-from services.launch.demo import say_end
+from services.launch.display import display
+from services.launch.ending import say_end
+from services.launch.exits import DONE, FAILED
 from services.launch.follow import Follower
 from services.launch.interrupts import Interrupts
-from services.launch.lines import say, show
+from services.launch.lines import say, show, show_json, tell
 from services.launch.page import in_ci
 
 DATASET, PRESET = "digits", "standard"
@@ -30,39 +32,44 @@ class StartOptions:
 
     fields: dict[str, Any]
     spec: str | None
-    detach: bool
+    watch: bool
+    as_json: bool
 
 
-def run_list() -> int:
+def run_list(*, as_json: bool) -> int:
     """Print the presets, each with its sentence."""
+    if as_json:
+        show_json({"presets": [preset.model_dump(mode="json") for preset in PRESETS.values()]}, indent=2)
+        return DONE
     for preset in PRESETS.values():
         show(f"{preset.id:<10}{preset.sentence}")
-    return 0
+    return DONE
 
 
 def run_start(options: StartOptions) -> int:
     """Start the run, and follow it unless told not to. 0: it finished, or was started if it is not followed."""
     request = request_of(options)
     link = find_console(home())
-    if options.detach:
-        answer = create(link, request)
+    if not options.watch:
+        answer = create(link, request, as_json=options.as_json)
         for sentence in answer.get("warnings") or []:
-            say("WARN", f"run {answer['run']}: {sentence}")
-        say("START", f"it trains by itself; mahe status shows it, and the page: {link.url}")
-        return 0
+            tell("WARN", f"run {answer['run']}: {sentence}")
+        tell("START", f"it trains by itself; mahe watch follows it, mahe status shows it, and the page: {link.url}")
+        return DONE
     with Interrupts() as interrupts:
         events = EventStream(link)  # before the run begins: its warnings come as events, as do its rounds
         try:
-            run = str(create(link, request)["run"])
+            run = str(create(link, request, as_json=options.as_json)["run"])
             attended = sys.stdout.isatty() and not in_ci()
-            ending = Follower(link, run, interrupts.check, attended=attended).follow(events)
+            shown = display(as_json=options.as_json)
+            ending = Follower(link, run, interrupts.check, shown, attended=attended).follow(events)
         except KeyboardInterrupt:
-            say("START", f"no longer followed; what was started goes on: mahe status, and Stop on the page: {link.url}")
+            tell("START", f"no longer followed; what was started goes on: mahe watch, mahe stop, the page: {link.url}")
             raise
         finally:
             events.close()
-        say_end(link, run, ending, "START")
-    return 0 if ending.finished else 1
+        say_end(link, run, ending, "START", as_json=options.as_json)
+    return DONE if ending.finished else FAILED
 
 
 def request_of(options: StartOptions) -> dict[str, Any]:
@@ -95,7 +102,7 @@ def read_spec(path: Path) -> dict[str, Any]:
     )
 
 
-def create(link: Link, request: dict[str, Any]) -> dict[str, Any]:
+def create(link: Link, request: dict[str, Any], *, as_json: bool) -> dict[str, Any]:
     """Start it and say so; the API's answer. Raises MaheError with what is wrong with the request, and what to do."""
     try:
         answer: dict[str, Any] = link.post("/api/v1/runs", request)
@@ -104,6 +111,9 @@ def create(link: Link, request: dict[str, Any]) -> dict[str, Any]:
             raise
         advice = "correct it and start again; mahe start --help lists the options"
         raise MaheError(f"{error.sentence.rstrip('.')}; {advice}", code=error.code) from None
+    if as_json:
+        show_json({"type": "started", "run": answer["run"], "warnings": answer.get("warnings") or []})
+        return answer
     say("START", f"run {answer['run']} is started")
     preset = PRESETS.get(str(request.get("preset")))
     if preset is not None:

@@ -4,20 +4,18 @@ Only names that MAHE gives are touched: a MAHE_HOME that holds other things keep
 """
 
 import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from services.common.errors import SettingsError
 from services.common.host.machine import home
 from services.launch import places
-from services.launch.lines import say
+from services.launch.lines import confirm, say
 from services.launch.processes import ROOT
 
 LOCKED = ("master", "console", places.DEMO)
 IN_HOME = ("master", "worker", "console", places.DEMO, places.LOGS, places.UP_FILE)
 IN_CHECKOUT = ("build", "services/common/kernels/lib", ".venv")  # .venv, in which we may run, last
-EXIT_USAGE = 2
 
 
 @dataclass(frozen=True)
@@ -29,21 +27,17 @@ class Found:
 
 
 def run_uninstall(*, yes: bool) -> int:
-    """0: removed, or nothing was there; 1: the person said no, or something stayed; 2: nobody to ask."""
+    """0: removed, or nothing was there; 1: the person said no, or something stayed. Raises MaheError NOBODY_TO_ASK."""
     found = find(home(), ROOT)
     for one in found:
         say("UNINSTALL", f"{one.path} ({size(one.bytes)})")
     if not found:
         say("UNINSTALL", "MAHE wrote nothing on this PC")
         return 0
-    if not yes:
-        if not sys.stdin.isatty():
-            say("ERROR", "nobody is here to ask; to remove these without asking: mahe uninstall --yes")
-            return EXIT_USAGE
-        answer = input(f"Remove these, {size(sum(one.bytes for one in found))}, for good? [y/N] ")
-        if answer.strip().lower() not in {"y", "yes"}:
-            say("UNINSTALL", "nothing was removed")
-            return 1
+    total = size(sum(one.bytes for one in found))
+    if not yes and not confirm(f"Remove these, {total}, for good?", "mahe uninstall --yes"):
+        say("UNINSTALL", "nothing was removed")
+        return 1
     check_idle(home())
     return remove(found, home())
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from services.__main__ import build_parser, main
+from services.__main__ import main
+from services.launch.command_line import build_parser
 
 
 def parse(*words: str) -> dict[str, object]:
@@ -37,7 +38,12 @@ def test_up() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["", "nonsense", "demo --rounds 0", "demo --workers x", "demo --workers 65", "up --port 70000", "join"]
+    "words",
+    [
+        *("", "nonsense", "demo --rounds 0", "demo --workers x", "demo --workers 65", "up --port 70000", "join"),
+        *("runs --limit 0", "watch one two", "pause --yes", "start --minutes-max nan", "start --patience -1"),
+        *("start --rounds-in-flight 3", "stop --json=x"),
+    ],
 )
 def test_wrong_usage_is_exit_code_2(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
@@ -54,17 +60,25 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("mahe_home")
-@pytest.mark.parametrize("words", ["status", "status --json", "open --no-browser"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("status", "status --json", "open --no-browser", "runs", "runs digits-1 --json", "start", "start --no-watch"),
+        *("watch", "watch --json", "stop --yes", "pause", "resume digits-1"),
+    ],
+)
 def test_without_a_console_it_is_exit_code_3(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words.split()) == 3
-    assert "mahe up" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == "[ERROR] no MAHE console runs on this PC; start one with: mahe up (or: mahe demo)\n"
 
 
 def test_a_damaged_join_string_is_refused_before_anything_is_kept(
     mahe_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["join", "mahe1.abcdef"]) == 1
-    assert "copy the whole line again" in capsys.readouterr().out
+    assert "copy the whole line again" in capsys.readouterr().err
     assert not mahe_home.exists()
 
 

@@ -15,6 +15,7 @@ from services.common.errors import MaheError, SettingsError
 from services.common.host.files import FolderLock, make_folder
 from services.launch import containers, down, health, places, up
 from services.launch.attached import latest, patient
+from services.launch.tests.fake_console import serving
 
 
 def test_without_docker_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -23,7 +24,7 @@ def test_without_docker_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert main(["up", "--use", "containers"]) == 1
     assert (
         "docker is not installed; install Docker with Compose v2, or start processes: mahe up"
-        in capsys.readouterr().out
+        in capsys.readouterr().err
     )
 
 
@@ -98,16 +99,6 @@ def test_up_leaves_word_of_itself_while_it_runs(mahe_home: Path) -> None:
     assert not (mahe_home / places.UP_FILE).exists()
 
 
-class FakeLink:
-    """The console's answers, by path."""
-
-    def __init__(self, answers: dict[str, Any]) -> None:
-        self._answers = answers
-
-    def get(self, path: str) -> Any:
-        return self._answers[path]
-
-
 @pytest.mark.parametrize(
     ("run", "kept"),
     [
@@ -118,10 +109,11 @@ class FakeLink:
 )
 def test_the_demo_takes_up_a_run_of_its_own_that_did_not_fail(run: dict[str, Any], kept: bool) -> None:
     items = [{"id": "b-2", "spec": {"name": "mine"}}, {"id": "a-1", "spec": {"name": "demo digits"}}]
-    link: Any = FakeLink({"/api/v1/runs": {"items": items}, "/api/v1/runs/a-1": {"id": "a-1", **run}})
-    found = latest(link, "demo digits")
-    assert (found is not None) == kept
-    assert latest(link, "demo rings4") is None
+    with serving() as console:
+        console.answers |= {"/api/v1/runs": {"items": items}, "/api/v1/runs/a-1": {"id": "a-1", **run}}
+        found = latest(console.link, "demo digits")
+        assert (found is not None) == kept
+        assert latest(console.link, "demo rings4") is None
 
 
 def test_a_console_that_is_not_up_yet_is_waited_for_and_other_errors_are_not() -> None:

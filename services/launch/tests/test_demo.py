@@ -24,6 +24,7 @@ def start(home: Path, *options: str, command: str = "demo", ci: bool = True) -> 
     return subprocess.Popen(
         [sys.executable, "-m", "services", command, *options, "--no-browser"],
         stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         encoding="utf-8",
         env=env,

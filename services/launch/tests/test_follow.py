@@ -10,8 +10,10 @@ import pytest
 
 from services.common.errors import MaheError
 from services.launch import follow
-from services.launch.console_client import Link
-from services.launch.follow import Ending, Follower
+from services.launch.console_client import RESYNC, Event, Link
+from services.launch.display import Lines
+from services.launch.ending import Ending
+from services.launch.follow import Follower
 
 
 class Console:
@@ -20,10 +22,13 @@ class Console:
     def __init__(self) -> None:
         self.run: dict[str, Any] | None = None
         self.ended: dict[str, dict[str, Any]] = {}
+        self.rounds: list[dict[str, Any]] = []
 
     def answer(self, path: str) -> dict[str, Any]:
         if path == "/api/v1/state":
-            return {"snapshot": {"run": self.run}}
+            return {"snapshot": {"run": self.run}, "link": {"state": "live"}}
+        if "/rounds?" in path:
+            return {"items": self.rounds, "next": None}
         return self.ended.get(path.rpartition("/")[2], {"code": "RUN_UNKNOWN", "detail": "there is no such run"})
 
 
@@ -50,7 +55,7 @@ def follower(console: Console) -> Iterator[Follower]:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         link = Link(f"http://127.0.0.1:{server.server_port}", "t")
-        yield Follower(link, "r-1", lambda: None, attended=False)
+        yield Follower(link, "r-1", lambda: None, Lines(), attended=False)
         server.shutdown()
         thread.join()
 
@@ -122,3 +127,57 @@ def test_a_run_that_never_appears_is_not_waited_for_without_end(
     ending = follower._look()
     assert ending is not None
     assert "run r-1 was replaced by run r-0" in ending.reason
+
+
+def test_a_run_that_waits_for_its_turn_is_waited_for(
+    console: Console, follower: Follower, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "UNSEEN_S", -1.0)
+    console.run = run("r-0")
+    console.ended["r-1"] = run("r-1", "QUEUED", reason="second in the queue")
+    assert [follower._look() for _ in range(3)] == [None, None, None]
+
+
+def row(number: int) -> dict[str, Any]:
+    return {"round": number, "workers": 2, "eval_loss": 0.5, "eval_accuracy": 0.75}
+
+
+def rounds_of(capsys: pytest.CaptureFixture[str]) -> list[int]:
+    return [int(line.split("=")[1].split()[0]) for line in capsys.readouterr().out.splitlines() if "[ROUND]" in line]
+
+
+def test_rounds_of_another_run_are_not_shown(follower: Follower, capsys: pytest.CaptureFixture[str]) -> None:
+    for kind, data in (("ROUND", row(9)), ("RUN", {"id": "r-1"}), ("ROUND", row(1)), ("RUN", {"id": "r-2"})):
+        follower._show(Event(kind, f"{kind} of a run", data))
+    follower._show(Event("ROUND", "", row(2)))
+    said = capsys.readouterr().out.splitlines()
+    assert said == ["[RUN] RUN of a run", "[ROUND] ROUND of a run"]
+
+
+def test_what_the_events_lost_is_read_from_the_list(
+    console: Console, follower: Follower, capsys: pytest.CaptureFixture[str]
+) -> None:
+    follower._show(Event("RUN", "", {"id": "r-1"}))
+    follower._show(Event("ROUND", "", row(1)))
+    follower._show(Event(RESYNC, "", {}))
+    console.run = run("r-1")
+    console.rounds = [row(number) for number in (1, 2, 3)]
+    assert follower._look() is None
+    follower._show(Event("ROUND", "", row(3)))
+    follower._show(Event("ROUND", "", row(4)))
+    assert rounds_of(capsys) == [1, 2, 3, 4]
+    console.rounds += [row(4), row(5)]  # and no event of it
+    console.run = run("r-1", "STOPPED", finished=True, last_eval={"loss": 0.5, "accuracy": 0.75, "version": 3})
+    assert follower._look() is not None
+    assert rounds_of(capsys) == [5]
+
+
+def test_a_console_that_is_away_is_waited_for_but_not_without_end(
+    follower: Follower, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follower._link = Link("http://127.0.0.1:9", "t")
+    assert follower._look() is None
+    assert capsys.readouterr().err.startswith("[WAIT] the console at http://127.0.0.1:9 does not answer")
+    monkeypatch.setattr(follow, "LINK_LOST_S", -1.0)
+    with pytest.raises(MaheError, match="does not answer"):
+        follower._look()

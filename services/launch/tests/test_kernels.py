@@ -25,5 +25,5 @@ def test_kernels_that_cannot_be_used_are_one_sentence(
     monkeypatch.setenv("MAHE_KERNEL", "sse")
     assert run_kernels(build=False, compiler=None, no_asm=False) == 1
     sentence = "MAHE_KERNEL is 'sse'; allowed: scalar, avx2, neon, auto; set it to auto"
-    assert capsys.readouterr().out == f"[ERROR] {sentence}\n"
+    assert capsys.readouterr().err == f"[ERROR] {sentence}\n"
     assert kernel_impl() == (False, sentence)

@@ -12,11 +12,11 @@ import pytest
 
 from services.common.errors import MaheError
 from services.launch import lines, places, up
-from services.launch.console_client import Event, EventStream, Link, parse_events, read_link
+from services.launch.console_client import RESYNC, Event, EventStream, Link, parse_events, read_link
 from services.launch.demo import free_or_any
-from services.launch.follow import ending_of
+from services.launch.ending import ending_of
 from services.launch.ports import port_free
-from services.launch.status import run_line
+from services.launch.summary import run_of
 from services.launch.waiting import wait_for
 
 
@@ -41,7 +41,10 @@ def test_events_as_they_come_over_the_wire() -> None:
         b"id: 1:6\n", b"event: ROUND\r\n",
         b'data: {"kind": "ROUND", "text": "round=1", "data": {"round": 1}}\r\n', b"\r\n",
     ]  # fmt: skip
-    assert list(parse_events(iter(lines))) == [("1:5", None), ("1:6", Event("ROUND", "round=1", {"round": 1}))]
+    lines += [b"event: resync\n", b'data: {"get": "/api/v1/state"}\n', b"\n"]
+    assert list(parse_events(iter(lines))) == [
+        ("1:5", None), ("1:6", Event("ROUND", "round=1", {"round": 1})), ("", Event(RESYNC, "", {})),
+    ]  # fmt: skip
 
 
 class Console(http.server.BaseHTTPRequestHandler):
@@ -54,6 +57,8 @@ class Console(http.server.BaseHTTPRequestHandler):
             number = int((self.headers["Last-Event-ID"] or "1:0").partition(":")[2]) + 1
             self.send_response(200)
             self.end_headers()
+            if number > 1:  # what is new by now is ahead of what this reader has
+                self.wfile.write(b'event: hello\ndata: {"id": "1:9"}\n\n')
             self.wfile.write(f'id: 1:{number}\ndata: {{"kind": "RUN", "text": "{number}"}}\n\n'.encode())
         else:
             self.answer(200, {"path": self.path})
@@ -93,9 +98,20 @@ def test_a_refusal_keeps_its_code_and_sentence(console: str) -> None:
 
 def test_the_stream_goes_on_where_it_broke(console: str) -> None:
     events = EventStream(Link(console, "t"))
-    texts = [event.text for event in (events.next(5), events.next(5)) if event is not None]
+    texts = [event.text for event in (events.next(5), events.next(5), events.next(5)) if event is not None]
     events.close()
-    assert texts == ["1", "2"]
+    assert texts == ["1", "2", "3"]
+
+
+def test_a_console_that_was_started_again_is_found_on_its_new_port(tmp_path: Path) -> None:
+    place = tmp_path / "console.json"
+    place.write_text('{"url": "http://127.0.0.1:1/", "token": "t"}')
+    link = read_link(tmp_path)
+    assert link is not None
+    place.unlink()
+    assert link.fresh() == link
+    place.write_text('{"url": "http://127.0.0.1:2/", "token": "t"}')
+    assert link.fresh().url == "http://127.0.0.1:2/"
 
 
 def test_nobody_listens() -> None:
@@ -122,6 +138,7 @@ def test_a_full_output_is_no_reason_to_stop_but_one_that_nobody_reads_is(monkeyp
             raise error
 
     monkeypatch.setattr("sys.stdout", Output())
+    monkeypatch.setattr("sys.stderr", Output())
     error: OSError = OSError(errno.ENOSPC, "No space left on device")
     lines.say_error("one\ntwo")
     error = BrokenPipeError()
@@ -173,6 +190,10 @@ def test_how_a_run_ended() -> None:
 
 
 def test_the_status_line() -> None:
-    assert run_line(None) == "no run"
     run = {"id": "r-1", "phase": "WAITING", "version": 2, "rounds_total": 9, "reason": "1 of 2 workers"}
-    assert run_line(run) == "run r-1: WAITING, round 2 of 9 (1 of 2 workers)"
+    assert run_of(run).sentence == "run r-1: WAITING, round 2 of 9 (1 of 2 workers)"
+    last = {"version": 2, "loss": 0.5, "accuracy": 0.75}
+    going = {**run, "phase": "RUNNING", "reason": "", "rounds_per_minute": 2.0, "last_eval": last}
+    assert (
+        run_of(going).sentence == "run r-1: RUNNING, round 2 of 9, accuracy 0.7500 after round 2, about 3:30 min left"
+    )

@@ -1,13 +1,11 @@
 """`mahe start`: what it asks of the console, what it says, and one run for real."""
 
-import http.server
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -19,64 +17,37 @@ from services.common.errors import MaheError, SettingsError
 from services.common.protocol.encodings import ENCODINGS
 from services.common.protocol.presets import PRESETS
 from services.common.protocol.spec import RunSpec
-from services.launch import places
+from services.launch import command_line
 from services.launch.start import StartOptions, create, read_spec, request_of
 from services.launch.tests.conftest import gone, until
+from services.launch.tests.fake_console import FakeConsole, serving
 from services.launch.tests.test_demo import processes_of, read_until
 from services.launch.tests.test_demo import start as launch
 
-
-class Console:
-    """A console that keeps what it was asked, and answers as it is told."""
-
-    def __init__(self) -> None:
-        self.requests: list[Any] = []
-        self.status = 201
-        self.body: dict[str, Any] = {"run": "digits-1", "warnings": []}
+RUNS = "/api/v1/runs"
 
 
 @pytest.fixture
-def console(mahe_home: Path) -> Iterator[Console]:
+def console(mahe_home: Path) -> Iterator[FakeConsole]:
     """It is found as that of `mahe up` is found."""
-    told = Console()
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.answer(200, {})
-
-        def do_POST(self) -> None:
-            told.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.answer(told.status, told.body)
-
-        def answer(self, status: int, body: dict[str, Any]) -> None:
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(json.dumps(body).encode())
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 its name upstream
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        file = places.console_file(mahe_home / "console")
-        file.parent.mkdir(parents=True)
-        file.write_text(json.dumps({"url": f"http://127.0.0.1:{server.server_port}", "token": "t"}))
+    with serving() as told:
+        told.write_link(mahe_home)
+        told.answers[RUNS] = {"run": "digits-1", "warnings": []}
         yield told
-        server.shutdown()
-        thread.join()
 
 
 def options(spec: str | None = None, **fields: Any) -> StartOptions:
-    return StartOptions(fields=fields, spec=spec, detach=True)
+    return StartOptions(fields=fields, spec=spec, watch=False, as_json=False)
 
 
 def test_the_command_line_knows_what_the_run_allows() -> None:
-    assert tuple(PRESETS) == command.PRESETS
-    assert command.ENCODINGS == ENCODINGS
-    assert get_args(RunSpec.model_fields["aggregator"].annotation) == command.AGGREGATORS
-    assert get_args(RunSpec.model_fields["balance"].annotation) == command.BALANCES
-    assert set(command.START_FIELDS) <= {*RunSpec.model_fields, "preset"}
+    fields = RunSpec.model_fields
+    assert tuple(PRESETS) == command_line.PRESETS
+    assert command_line.ENCODINGS == ENCODINGS
+    assert get_args(fields["aggregator"].annotation) == command_line.AGGREGATORS
+    assert get_args(fields["balance"].annotation) == command_line.BALANCES
+    assert get_args(fields["rounds_in_flight"].annotation) == command_line.IN_FLIGHT
+    assert {*command_line.START_FIELDS} == {*fields, "preset"} - {"model"}, "a model is data, for --spec"
 
 
 def test_only_what_is_given_is_asked_for() -> None:
@@ -86,6 +57,17 @@ def test_only_what_is_given_is_asked_for() -> None:
         "outer": {"name": "nesterov"}, "inner": {"name": "adamw"},
     }  # fmt: skip
     assert request_of(options()) == {"name": "digits", "dataset": "digits", "preset": "standard"}
+
+
+def test_every_field_of_a_run_can_be_said(console: FakeConsole) -> None:
+    words = "--minutes-max 1.5 --patience 0 --min-workers 2 --no-k-auto --k-steps-max 9 --units 3 --clip 2 --trim 2"
+    more = "--rounds-in-flight 2 --seed 0 --k-steps 5 --batch 16 --dataset gauss3 --name Nacht --preset quick"
+    assert command.main(["start", *words.split(), *more.split(), "--no-watch"]) == 0
+    assert console.asked[-1][2] == {
+        "minutes_max": 1.5, "patience": 0, "min_workers": 2, "k_auto": False, "k_steps_max": 9, "units": 3,
+        "clip": 2.0, "trim": 2, "rounds_in_flight": 2, "seed": 0, "k_steps": 5, "batch": 16, "dataset": "gauss3",
+        "name": "Nacht", "preset": "quick",
+    }  # fmt: skip
 
 
 def test_a_file_is_the_request_and_options_win_over_it(tmp_path: Path) -> None:
@@ -114,7 +96,7 @@ def test_the_list_needs_no_cluster(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.usefixtures("mahe_home")
 def test_without_a_cluster_it_is_exit_code_3(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["start"]) == 3
-    assert "start one with: mahe up" in capsys.readouterr().out
+    assert "start one with: mahe up" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", ["--preset fast", "--encoding int9", "--outer adam", "--rounds 0", "--balance odd"])
@@ -125,22 +107,26 @@ def test_a_word_that_is_not_there_is_wrong_usage(words: str, capsys: pytest.Capt
     assert words.split(maxsplit=1)[0] in capsys.readouterr().err
 
 
-def test_detached_it_says_id_sentence_and_warnings(console: Console, capsys: pytest.CaptureFixture[str]) -> None:
-    console.body = {"run": "digits-4", "warnings": ["outer momentum 0.9 needs about 100 rounds"]}
-    assert command.main(["start", "--preset", "long", "--rounds", "20", "--detach"]) == 0
-    assert console.requests == [{"name": "digits", "dataset": "digits", "preset": "long", "rounds": 20}]
-    said = capsys.readouterr().out.splitlines()
+def test_detached_it_says_id_sentence_and_warnings(console: FakeConsole, capsys: pytest.CaptureFixture[str]) -> None:
+    warnings = ["outer momentum 0.9 needs about 100 rounds"]
+    console.answers[RUNS] = {"run": "digits-4", "warnings": warnings}
+    assert command.main(["start", "--preset", "long", "--rounds", "20", "--no-watch"]) == 0
+    asked = {"name": "digits", "dataset": "digits", "preset": "long", "rounds": 20}
+    assert console.asked[-1] == ("POST", RUNS, asked)
+    captured = capsys.readouterr()
+    said, told = captured.out.splitlines(), captured.err.splitlines()
     assert said[0] == "[START] run digits-4 is started"
     assert said[1].startswith("[START] Long: Hundreds of short rounds")
-    assert said[2] == "[WARN] run digits-4: outer momentum 0.9 needs about 100 rounds"
-    assert "mahe status" in said[3]
+    assert told[0] == "[WARN] run digits-4: outer momentum 0.9 needs about 100 rounds"
+    assert "mahe watch" in told[1]
+    assert command.main(["start", "--no-watch", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"type": "started", "run": "digits-4", "warnings": warnings}
 
 
-def test_what_is_refused_ends_with_what_to_do(console: Console, capsys: pytest.CaptureFixture[str]) -> None:
-    console.status = 422
-    console.body = {"code": "BAD_SPEC", "detail": "field dataset is 'cats', allowed are digits, gauss3"}
+def test_what_is_refused_ends_with_what_to_do(console: FakeConsole, capsys: pytest.CaptureFixture[str]) -> None:
+    console.answers[RUNS] = 422, {"code": "BAD_SPEC", "detail": "field dataset is 'cats', allowed are digits, gauss3"}
     assert command.main(["start", "--dataset", "cats"]) == 1
-    assert capsys.readouterr().out.endswith(
+    assert capsys.readouterr().err.endswith(
         "field dataset is 'cats', allowed are digits, gauss3; correct it and start again; "
         "mahe start --help lists the options\n"
     )
@@ -153,7 +139,7 @@ def test_another_refusal_is_told_as_it_is() -> None:
 
     link: Any = Busy()
     with pytest.raises(MaheError, match=r"stop it first$"):
-        create(link, {})
+        create(link, {}, as_json=False)
 
 
 @pytest.mark.system
@@ -166,9 +152,9 @@ def test_a_run_is_followed_to_its_end(mahe_home: Path) -> None:
     short = ["--dataset", "gauss3", "--preset", "long", "--rounds", "3", "--k-steps", "5", "--balance", "equal"]
     answer = subprocess.run(
         [*mahe, "start", *short, "--aggregator", "median", "--name", "try", "--inner", "momentum"],
-        env=env, capture_output=True, encoding="utf-8", check=False, timeout=50,
+        env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False, timeout=50,
     )  # fmt: skip
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert answer.returncode == 0, answer.stdout
     assert re.search(r"^\[START\] run gauss3-1 is started\n\[START\] Long: ", answer.stdout), answer.stdout
     warned = r"^\[WARN\] run gauss3-1: outer momentum 0\.9 needs about 100 rounds; this run has 3: use fedavg$"
     assert len(re.findall(warned, answer.stdout, re.MULTILINE)) == 1, answer.stdout

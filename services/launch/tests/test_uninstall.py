@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from services.__main__ import main
 from services.common.errors import SettingsError
 from services.common.host.files import FolderLock
 from services.launch import uninstall
@@ -72,8 +73,8 @@ def test_with_nobody_to_ask_it_names_the_flag(
     mahe_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
-    assert uninstall.run_uninstall(yes=False) == 2
-    assert "--yes" in capsys.readouterr().out
+    assert main(["uninstall"]) == 2
+    assert "mahe uninstall --yes" in capsys.readouterr().err
     assert (mahe_home / "master" / "keys").exists()
 
 

@@ -18,7 +18,6 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings
 
 from bench.report import readme
-from services.__main__ import build_parser
 from services.common.host.logs import Log
 from services.common.host.machine import home
 from services.common.kernels.library import TIERS
@@ -28,6 +27,7 @@ from services.console.app import build
 from services.console.context import Console
 from services.console.hub import Hub, LinkState
 from services.console.settings import ConsoleSettings
+from services.launch.command_line import build_parser
 from services.master.core.table import diagram
 from services.master.settings import MasterSettings
 from services.tests.docs.text import CONTAINERS, DESIGN, EXAMPLE, GUIDE, README, README_ZH, TRAINING
