@@ -36,6 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def dispatch(options: argparse.Namespace) -> int:
     """Call the part that does it. Parts are imported here: `mahe --help` needs none of them."""
+    if getattr(options, "no_ui", False):
+        options.browser = False
+        os.environ["MAHE_CONSOLE_UI_WAIT_S"] = "0"  # for what is started, in containers, too
     match options.command:
         case "up":
             return up(options)

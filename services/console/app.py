@@ -14,7 +14,18 @@ from services.console import page
 from services.console.context import PROBLEMS, Console
 from services.console.guard import Guard
 from services.console.problems import MEDIA_TYPE, Problem, problem_json, status_of
-from services.console.routes import datasets, estimate, events, health, join_strings, presets, runs, state, workers
+from services.console.routes import (
+    datasets,
+    estimate,
+    events,
+    health,
+    join_strings,
+    presets,
+    runs,
+    state,
+    ui_ready,
+    workers,
+)
 
 API = "/api/v1"
 VERSION = "0.1.0"
@@ -27,7 +38,9 @@ def build(console: Console, hosts: frozenset[str], log: Log) -> Guard:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         console.link.start(asyncio.get_running_loop())
+        initiating = asyncio.create_task(console.init.run())
         yield
+        initiating.cancel()
         await console.link.stop()
 
     app = FastAPI(
@@ -41,7 +54,7 @@ def build(console: Console, hosts: frozenset[str], log: Log) -> Guard:
         lifespan=lifespan,
     )
     app.state.console = console
-    for module in (state, runs, estimate, presets, workers, datasets, join_strings, events):
+    for module in (state, runs, estimate, presets, workers, datasets, join_strings, events, ui_ready):
         app.include_router(module.router, prefix=API, responses=PROBLEMS)
     app.include_router(health.router)
     _add_page(app, console.token)

@@ -7,6 +7,7 @@ from fastapi import Depends, Request
 
 from services.common.protocol.control import RunCommand, ShellCommand
 from services.console.hub import Hub
+from services.console.init import Initiator
 from services.console.link import Link
 from services.console.problems import ProblemBody, unreachable
 
@@ -18,6 +19,7 @@ class Console:
     hub: Hub
     link: Link
     token: str
+    init: Initiator
 
     async def ask(self, command: RunCommand | ShellCommand) -> dict[str, Any]:
         """The master's answer to a command; raises Problem."""

@@ -79,6 +79,7 @@ class Hub:
         self.mirror = Mirror()
         self.link = link
         self.closing = False
+        self.snapshot_came = asyncio.Event()  # for one reader, who clears it
         self._subscriptions: dict[int, Subscription] = {}
 
     @property
@@ -115,6 +116,7 @@ class Hub:
     def on_snapshot(self, term: int, seq: int, snapshot: dict[str, Any]) -> None:
         """A whole state came: what the streams had is no longer a base for deltas."""
         self.mirror.replace(term, seq, snapshot)
+        self.snapshot_came.set()
         self._tell(RESYNC)
 
     def on_event(self, event: Event) -> None:

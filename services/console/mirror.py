@@ -43,6 +43,8 @@ class Mirror:
             return False
         self.seq = event.seq
         self._ring.append(event)
+        if isinstance(event.data.get("init"), dict):  # its lines are of several kinds
+            self.snapshot["init"] = event.data["init"]
         change = _CHANGES.get(event.kind)
         if change is not None:
             change(self.snapshot, event.data)

@@ -21,6 +21,7 @@ from services.common.host.logs import Log
 from services.console.app import build
 from services.console.context import Console
 from services.console.hub import Hub, LinkState
+from services.console.init import Initiator
 from services.console.link import Link, now_ms
 from services.console.listener import open_socket, page_url
 from services.console.settings import PREFIX, ConsoleSettings
@@ -80,7 +81,8 @@ class ConsoleProcess:
         port = int(listener.getsockname()[1])
         url = page_url(settings, port)
         link = Link(self._hub, settings.control_dir, settings.master, settings.control_wait_s, self._log)
-        app = build(Console(self._hub, link, token), settings.hosts_allowed(port), self._log)
+        init = Initiator(self._hub, link.command, settings.ui_wait_s, self._log)
+        app = build(Console(self._hub, link, token, init), settings.hosts_allowed(port), self._log)
         config = uvicorn.Config(
             app,
             http="h11",

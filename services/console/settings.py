@@ -42,6 +42,9 @@ class ConsoleSettings(BaseSettings):
     control_wait_s: float = Field(
         default=120.0, ge=0, le=86_400, description="How long control.json is waited for before this is said aloud"
     )
+    ui_wait_s: float = Field(
+        default=20.0, ge=0, le=3600, description="How long INIT waits for an open page, seconds; 0: not at all"
+    )
     log: Format = Field(default="text", description="Log lines: text for people, json for machines")
 
     @field_validator("hosts", mode="before")

@@ -72,6 +72,7 @@ def add_up(up: argparse.ArgumentParser) -> None:
         help="processes (the default), containers with idle workers, or what this PC has",
     )
     add_browser(up)
+    add_no_ui(up)
 
 
 def add_demo(demo: argparse.ArgumentParser) -> None:
@@ -90,6 +91,7 @@ def add_demo(demo: argparse.ArgumentParser) -> None:
     demo.add_argument("--attach", action="store_true", help="train on the cluster that runs here, start no other")
     demo.add_argument("--verbose", action="store_true", help="show the lines of all processes instead of keeping them")
     add_browser(demo)
+    add_no_ui(demo)
 
 
 def add_start(start: argparse.ArgumentParser) -> None:
@@ -167,6 +169,11 @@ def add_runs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 def add_browser(command: argparse.ArgumentParser) -> None:
     """`--no-browser`, for whatever would open the page."""
     command.add_argument("--no-browser", dest="browser", action="store_false", help="do not open the page")
+
+
+def add_no_ui(command: argparse.ArgumentParser) -> None:
+    """`--no-ui`, for where nobody looks."""
+    command.add_argument("--no-ui", action="store_true", help="nobody will look: open no page, and wait for none")
 
 
 def add_json(command: argparse.ArgumentParser) -> None:

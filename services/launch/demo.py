@@ -143,6 +143,7 @@ class Demo:
             "MAHE_CONSOLE_DATA": str(self._console),
             "MAHE_CONSOLE_CONTROL_DIR": str(places.control_file(self._master).parent),
             "MAHE_CONSOLE_PORT": free_or_any("MAHE_CONSOLE_PORT"),
+            "MAHE_CONSOLE_UI_WAIT_S": None if self._options.browser else "0",
         }
 
     def _worker_env(self, number: int) -> dict[str, str | None]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from services.common.errors import SettingsError, quoted
 from services.common.host.files import make_folder
-from services.common.host.machine import addresses, cores, home, memory_mib, threads_usable
+from services.common.host.machine import FREE_MIB_WARN, addresses, cores, home, memory_mib, threads_usable
 from services.common.protocol.limits import LIBZMQ_MIN
 from services.launch import places
 from services.launch.kernels import ask_python, kernel_impl
@@ -22,7 +22,6 @@ from services.launch.ports import port_free, port_owner
 
 PYTHON_MIN = (3, 11)
 FREE_MIB_FAIL = 200
-FREE_MIB_WARN = 2048
 MEMORY_MIB_WARN = 1024
 PORT_MAX = 65_535
 OURS = tuple(places.MODULES.values())

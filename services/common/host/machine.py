@@ -17,6 +17,7 @@ NICE_LAST = 19
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of malloc.h
 KEPT_BYTES = 1 << 28
 MEMORY_MIB_UNKNOWN = 1024
+FREE_MIB_WARN = 2048  # with less free space on the disk a person is told
 CGROUP = Path("/sys/fs/cgroup")
 _MEMORYSTATUSEX = struct.Struct("<II7Q")  # its own length, load in percent, total of memory, six figures more
 

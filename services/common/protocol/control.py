@@ -23,6 +23,12 @@ class CreateRun(Message):
     spec: RunSpec
 
 
+class Init(Message):
+    """Run the checks of INIT, once in a term; again: how far they are. Answer: {"term", "state", "checks": [check]}."""
+
+    name: Literal["init"] = "init"
+
+
 class PauseRun(Message):
     """Close the round in flight, then open no other. Answer: {"run": id}."""
 
@@ -111,7 +117,8 @@ class RevokeJoinString(Message):
 
 RunCommand = CreateRun | PauseRun | ResumeRun | StopRun | RemoveWorker  # decided by the coordinator
 ShellCommand = (
-    RemoveAllWorkers
+    Init
+    | RemoveAllWorkers
     | ListRuns
     | ListRounds
     | ListCheckpoints

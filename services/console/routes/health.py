@@ -15,11 +15,20 @@ async def get_health() -> dict[str, str]:
     return {"status": "alive"}
 
 
-@router.get("/readyz", operation_id="getReadiness", summary="The master answers")
+@router.get("/readyz", operation_id="getReadiness", summary="The master answers, and INIT is done")
 async def get_readiness(console: ConsoleDep, response: Response) -> dict[str, Any]:
     """503 while a check fails; each says why."""
-    link = console.hub.link
-    ready = link.state == "live"
+    link, init = console.hub.link, console.init
+    checks: list[dict[str, Any]] = [
+        {
+            "name": "master_link",
+            "ok": link.state == "live",
+            "state": link.state,
+            "since_ms": link.since_ms,
+            "reason": link.reason,
+        },
+        {"name": "init", "ok": init.state == "done", "state": init.state, "reason": init.reason()},
+    ]
+    ready = all(check["ok"] for check in checks)
     response.status_code = 200 if ready else 503
-    check = {"name": "master_link", "ok": ready, "state": link.state, "since_ms": link.since_ms, "reason": link.reason}
-    return {"ready": ready, "checks": [check]}
+    return {"ready": ready, "checks": checks}

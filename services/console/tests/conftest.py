@@ -36,9 +36,10 @@ class RunningConsole:
 
 
 @contextmanager
-def running_console(data: Path, control_dir: Path, *, port: int = 0) -> Iterator[RunningConsole]:
+def running_console(data: Path, control_dir: Path, *, port: int = 0, ui_wait_s: float = 20) -> Iterator[RunningConsole]:
     """A console in a thread; port 0: any free one."""
-    process = ConsoleProcess(ConsoleSettings(data=data, port=port, control_dir=control_dir))
+    settings = ConsoleSettings(data=data, port=port, control_dir=control_dir, ui_wait_s=ui_wait_s)
+    process = ConsoleProcess(settings)
     ready = threading.Event()
     place: list[str] = []
 

@@ -170,6 +170,16 @@ def workers() -> list[dict[str, Any]]:
     ]
 
 
+def check(code: str, level: str = "ok") -> dict[str, Any]:
+    """What a check of INIT has found."""
+    return {"code": code, "level": level, "values": {"tier": "avx2"}, "text": f"{code} is {level}"}
+
+
+def init(state: str, checks: list[dict[str, Any]]) -> dict[str, Any]:
+    """How far INIT is."""
+    return {"state": state, "checks": checks}
+
+
 def state(*, closed: int = 12, **changes: Any) -> dict[str, Any]:
     """A whole snapshot; `closed=0` with `run=None` is a cluster where nothing has been started."""
     return {
@@ -180,6 +190,7 @@ def state(*, closed: int = 12, **changes: Any) -> dict[str, Any]:
             "started_at_ms": 1_796_000_000_000,
             "kernel": "avx2",
         },
+        "init": init("done", [check("KERNELS"), check("ADDRESSES_LOCAL", "warn")]),
         "refused": {"count": 0, "last": ""},
         "run": run(closed),
         "workers": workers(),

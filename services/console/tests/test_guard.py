@@ -24,6 +24,7 @@ PATHS = {
     "/api/v1/join-strings": ["GET", "POST"],
     "/api/v1/join-strings/{number}": ["DELETE"],
     "/api/v1/events": ["GET"],
+    "/api/v1/ui-ready": ["POST"],
 }
 API = [(method, path) for path, methods in PATHS.items() for method in methods]
 OPEN = [("GET", "/"), ("GET", "/static/js/main.js"), ("GET", "/healthz"), ("GET", "/readyz")]

@@ -29,12 +29,20 @@ def test_every_option_of_the_demo() -> None:
     assert options == {
         "command": "demo", "rounds": 3, "workers": 4, "dataset": "builtin:rings4", "min_workers": 2, "k_steps": 9,
         "batch": 16, "browser": False, "stay": False, "verbose": True, "attach": False,
+        "no_ui": False,
     }  # fmt: skip
 
 
 def test_up() -> None:
     options = parse("up", "--port", "0", "--console-port", "8080", "--no-browser")
-    assert options == {"command": "up", "port": 0, "console_port": 8080, "use": "processes", "browser": False}
+    assert options == {
+        "command": "up",
+        "port": 0,
+        "console_port": 8080,
+        "use": "processes",
+        "browser": False,
+        "no_ui": False,
+    }
 
 
 @pytest.mark.parametrize(

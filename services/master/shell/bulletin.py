@@ -29,6 +29,7 @@ class Bulletin:
     log: Callable[[str, str], object]  # (kind, text)
     facts: dict[str, Any]  # about the master, constant
     coordinator: Coordinator
+    init: dict[str, Any] = field(default_factory=dict)  # how far INIT is, and what it has found
     history: dict[int, dict[str, Any]] = field(default_factory=dict)  # rows of the current run by round
     run_created_ms: int = 0
     refused: int = 0
@@ -75,7 +76,7 @@ class Bulletin:
             view["run"]["created_at_ms"] = self.run_created_ms
         refused = {"count": self.refused, "last": self.refused_last}
         rows = [self.history[key] for key in sorted(self.history)]
-        return {**view, "master": self.facts, "refused": refused, "history": rows}
+        return {**view, "master": self.facts, "init": self.init, "refused": refused, "history": rows}
 
     def tick(self, now_ms: int) -> None:
         """Once a second: the workers whose figures changed."""

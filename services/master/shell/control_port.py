@@ -70,6 +70,21 @@ class ControlPort:
             except ProtocolError as error:
                 self._send(route, ControlError(code=error.code, text=error.sentence))
 
+    def carry_out(self, cmd_id: str, command: Any) -> None:
+        """Perform a command and answer it; one that waited comes back here."""
+        try:
+            result = self.perform(cmd_id, command)
+        except MaheError as error:
+            self.answer(cmd_id, False, error.code, error.sentence, {})
+            return
+        except Exception as error:  # noqa: BLE001 - one command's bug must not end everybody's training
+            self.bulletin.post("WARN", f"a bug: {type(command).__name__} failed: {traceback.format_exc(limit=-3)}", {})
+            text = f"a bug in MAHE ({type(error).__name__}); the master's log has the details: please report it"
+            self.answer(cmd_id, False, "INTERNAL", text, {})
+            return
+        if result is not None:
+            self.answer(cmd_id, True, "OK", "", result)
+
     def answer(self, cmd_id: str, ok: bool, code: str, text: str, result: dict[str, Any]) -> None:
         """Reply to a command, now and whenever it is sent again; what it caused is told first."""
         self.flush(self._now_ms)
@@ -147,20 +162,7 @@ class ControlPort:
         self._askers[message.cmd_id] = route
         if again:
             return
-        try:
-            result = self.perform(message.cmd_id, message.command)
-        except MaheError as error:
-            self.answer(message.cmd_id, False, error.code, error.sentence, {})
-            return
-        except Exception as error:  # noqa: BLE001 - one command's bug must not end everybody's training
-            self.bulletin.post(
-                "WARN", f"a bug: {type(message.command).__name__} failed: {traceback.format_exc(limit=-3)}", {}
-            )
-            text = f"a bug in MAHE ({type(error).__name__}); the master's log has the details: please report it"
-            self.answer(message.cmd_id, False, "INTERNAL", text, {})
-            return
-        if result is not None:
-            self.answer(message.cmd_id, True, "OK", "", result)
+        self.carry_out(message.cmd_id, message.command)
 
     def _file(self, route: bytes, message: FilePull) -> None:
         path = self._files.get(message.sha256)

@@ -21,11 +21,13 @@ from services.master.shell.admission import Admission
 from services.master.shell.aggregation import Aggregation
 from services.master.shell.bulletin import Bulletin
 from services.master.shell.checkpoints import Vault
+from services.master.shell.checks import Check, all_checks
 from services.master.shell.control_port import ControlPort
 from services.master.shell.desk import Desk
 from services.master.shell.downloads import Downloads
 from services.master.shell.effects import Effects
 from services.master.shell.evaluation import Evaluation, evaluator
+from services.master.shell.initialisation import Initialisation
 from services.master.shell.journal import Journal
 from services.master.shell.keys import load_keys
 from services.master.shell.mailbox import Mailbox
@@ -63,7 +65,7 @@ class Master:
         keys = load_keys(folder)
         self._term = self._store.next_term()
         self._journal = Journal(settings.journal, self._term) if settings.journal is not None else None
-        self._mailbox: Mailbox[Letter] = Mailbox()
+        self._mailbox: Mailbox[Letter | Check] = Mailbox()
         self._admission = Admission(self._store, keys)
         self._doors = open_doors(settings, keys, self._admission)
         local = f"tcp://127.0.0.1:{self._doors.worker_port}"
@@ -76,6 +78,8 @@ class Master:
             "kernel": kernel_impl(),
         }
         self._bulletin = Bulletin(self._term, log, facts, self._coordinator)
+        checks = all_checks(folder, self._endpoints, advertised=bool(settings.advertise))
+        self._initialisation = Initialisation(self._bulletin, checks, self._mailbox.put, _now_ms)
         self._reactor = self._build(folder, keys.beacon_key, log)
         self._logged_refused, self._logged_refused_ms = 0, -REFUSED_LOG_MS
         self._told_refused = 0
@@ -109,6 +113,7 @@ class Master:
             endpoints=lambda: self._endpoints,
             step=lambda event: self._reactor.step(event),  # noqa: PLW0108 - made below
             offer=lambda path: self._control.offer(path),  # noqa: PLW0108 - made below
+            initialisation=self._initialisation,
         )
         self._control = ControlPort(self._doors.control, self._term, self._bulletin, operator.perform)
         put = self._mailbox.put
@@ -155,7 +160,7 @@ class Master:
                 poller.poll(TICK_MS)
                 now_ms = _now_ms()
                 for letter in self._mailbox.drain():
-                    self._reactor.open(letter)
+                    self._open(letter)
                 for event in self._workers.receive(now_ms):
                     self._reactor.step(event)
                 self._control.receive(now_ms)
@@ -168,8 +173,17 @@ class Master:
         finally:
             self._close()
 
+    def _open(self, letter: Letter | Check) -> None:
+        if not isinstance(letter, Check):
+            self._reactor.open(letter)
+            return
+        for cmd_id, command in self._initialisation.take(letter):
+            self._control.carry_out(cmd_id, command)
+
     def _tick(self, now_ms: int) -> None:
         self._reactor.tick()
+        for cmd_id, error in self._initialisation.overdue():
+            self._control.answer(cmd_id, False, error.code, error.sentence, {})
         self._count_refused(now_ms)
 
     def _count_refused(self, now_ms: int) -> None:
@@ -200,6 +214,7 @@ class Master:
             parts.callback(self._mailbox.close)
             parts.callback(self._doors.close)
             parts.callback(self._aggregation.stop)
+            parts.callback(self._initialisation.stop)
             parts.callback(self._reactor.effects.evaluation.stop)
             parts.callback(self._bulletin.post, "MASTER", "stopped", {})
             for worker in self._workers.everyone():

@@ -17,6 +17,7 @@ from services.master.core.events import Event
 from services.master.shell.admission import LOCAL_LABEL, Admission
 from services.master.shell.bulletin import Bulletin
 from services.master.shell.checkpoints import Vault, rounds_in
+from services.master.shell.initialisation import Initialisation
 from services.master.shell.store import Store, wall_ms
 
 
@@ -32,10 +33,18 @@ class Operator:
     endpoints: Callable[[], list[str]]
     step: Callable[[Event], None]
     offer: Callable[[Path], dict[str, Any]]
+    initialisation: Initialisation
 
     def perform(self, cmd_id: str, command: Any) -> dict[str, Any] | None:
         """The result, or None when the coordinator answers. Raises MaheError with a code."""
+        if isinstance(command, control.Init):
+            self.initialisation.begin()
+            return {"term": self.bulletin.term, **self.initialisation.view()}
         if isinstance(command, control.CreateRun):
+            if not self.initialisation.done:
+                self.initialisation.hold(cmd_id, command)  # performed again when it is done
+                return None
+            self.initialisation.check()
             return self._create_run(cmd_id, command.spec)
         if isinstance(command, control.PauseRun):
             self.step(events.PauseRun(cmd_id, self._known(command.run)))

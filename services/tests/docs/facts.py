@@ -216,7 +216,7 @@ def make_words() -> tuple[set[str], set[str]]:
 @cache
 def routes() -> list[str]:
     """`METHOD /path` of every route that the API describes."""
-    console = Console(Hub(LinkState("connecting", 0, "")), cast(Any, None), "token")
+    console = Console(Hub(LinkState("connecting", 0, "")), cast(Any, None), "token", cast(Any, None))
     paths = cast(FastAPI, build(console, frozenset(), Log("console"))._app).openapi()["paths"]
     return [f"{method.upper()} {path}" for path, methods in paths.items() for method in methods]
 

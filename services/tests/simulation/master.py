@@ -26,6 +26,7 @@ from services.master.shell.downloads import Downloads
 from services.master.shell.effects import Effects
 from services.master.shell.evaluation import Evaluation
 from services.master.shell.evaluator import evaluate
+from services.master.shell.initialisation import Initialisation
 from services.master.shell.keys import MasterKeys
 from services.master.shell.operator import Operator
 from services.master.shell.reactor import Letter, Reactor
@@ -169,6 +170,7 @@ class Master:
             endpoints=lambda: ["tcp://master:47820"],
             step=self.reactor.step,
             offer=lambda path: {"path": str(path)},
+            initialisation=Initialisation(self.bulletin, {}, lambda check: None, world.clock),
         )
         self._letters: deque[Letter] = deque()
         self._commands = 0

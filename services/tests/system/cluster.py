@@ -46,26 +46,27 @@ class Cluster:
                 print(f"--- {name}\n{self.log(name)[-3000:]}")
         self._group.stop()
 
-    def start_master(self, **env: str) -> None:
-        """Start it, also again after its death, on the same port and data."""
+    def start_master(self, module: str = places.MODULES["master"], **env: str) -> None:
+        """Start it, also again after its death, on the same port and data. `module`: the shipped, or one like it."""
         own = {
             "MAHE_MASTER_DATA": str(self.home / "master"),
             "MAHE_MASTER_BIND": "127.0.0.1",
             "MAHE_MASTER_PORT": str(self.port),
             "MAHE_MASTER_CONTROL_PORT": str(self._control_port),
         }
-        self._start("master", places.MODULES["master"], {**own, **env})
+        self._start("master", module, {**own, **env})
         join_file = places.local_join_file(self.home / "master")
         self._wait(lambda: join_file.is_file() or None, "the master's join string")
 
-    def start_console(self) -> None:
-        """Start the console on a free port and wait until it knows the master."""
+    def start_console(self, **env: str) -> None:
+        """Start the console on a free port, also again, and wait until it knows the master."""
+        places.console_file(self.home / "console").unlink(missing_ok=True)
         own = {
             "MAHE_CONSOLE_DATA": str(self.home / "console"),
             "MAHE_CONSOLE_CONTROL_DIR": str(self.home / "master" / "control"),
             "MAHE_CONSOLE_PORT": "0",
         }
-        self._start("console", places.MODULES["console"], own)
+        self._start("console", places.MODULES["console"], {**own, **env})
         self._wait(lambda: read_link(self.home / "console"), "the console's port")
         self.until(bool, "the console to know the master")
 

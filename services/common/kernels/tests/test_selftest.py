@@ -13,7 +13,7 @@ from services.common.kernels import build, kernel_impl
 from services.common.kernels.cases import CASES
 from services.common.kernels.library import library
 from services.common.kernels.paths import SOURCE_FOLDER
-from services.common.kernels.selftest import describe, difference, differences, main
+from services.common.kernels.selftest import describe, difference, differences, main, quick_differences
 
 ROOT = SOURCE_FOLDER.parent
 
@@ -39,6 +39,12 @@ def test_a_tier_that_is_named_is_the_only_one_tested(
     monkeypatch.setenv("MAHE_KERNEL", "scalar")
     assert main() == 0
     assert f"self-test: {len(CASES)} kernels on scalar alone (MAHE_KERNEL), " in capsys.readouterr().out
+
+
+def test_the_quick_one_passes_here_and_leaves_the_tier_alone() -> None:
+    before = kernel_impl()
+    assert quick_differences(library()) == []
+    assert kernel_impl() == before
 
 
 def test_a_difference_is_told_by_its_entry() -> None:
