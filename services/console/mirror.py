@@ -79,6 +79,12 @@ def _on_run(snapshot: Dict, data: Dict) -> None:
     snapshot["run"] = data
 
 
+def _on_queue(snapshot: Dict, data: Dict) -> None:
+    """The runs that wait, all of them, as they are now."""
+    if isinstance(data.get("queue"), list):
+        snapshot["queue"] = data["queue"]
+
+
 def _on_round(snapshot: Dict, data: Dict) -> None:
     """A history row, new or again with its evaluation: merged by round, kept in order."""
     if "round" not in data:
@@ -128,6 +134,7 @@ def _on_auth(snapshot: Dict, data: Dict) -> None:
 
 _CHANGES: dict[str, Callable[[Dict, Dict], None]] = {
     "RUN": _on_run,
+    "QUEUE": _on_queue,
     "ROUND": _on_round,
     "WORKER": _on_worker,
     "PROGRESS": _on_progress,

@@ -86,6 +86,9 @@ class Follower:
         self._answered = self._looked
         snapshot = state.get("snapshot") or {}
         run = snapshot.get("run") or {}
+        if any(waiting["id"] == self._run for waiting in snapshot.get("queue") or []):
+            self._seen = self._looked
+            return None
         if run.get("id") != self._run:
             return self._look_elsewhere(str(run.get("id") or ""))
         self._seen, self._last = self._looked, run

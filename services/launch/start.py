@@ -111,10 +111,12 @@ def create(link: Link, request: dict[str, Any], *, as_json: bool) -> dict[str, A
             raise
         advice = "correct it and start again; mahe start --help lists the options"
         raise MaheError(f"{error.sentence.rstrip('.')}; {advice}", code=error.code) from None
+    position = answer.get("position")
     if as_json:
-        show_json({"type": "started", "run": answer["run"], "warnings": answer.get("warnings") or []})
+        warnings = answer.get("warnings") or []
+        show_json({"type": "started", "run": answer["run"], "position": position, "warnings": warnings})
         return answer
-    say("START", f"run {answer['run']} is started")
+    say("START", f"run {answer['run']} " + (f"waits in the queue, position {position}" if position else "is started"))
     preset = PRESETS.get(str(request.get("preset")))
     if preset is not None:
         say("START", f"{preset.title}: {preset.sentence}")

@@ -33,6 +33,9 @@ class MasterSettings(BaseSettings):
     local_host: str = Field(
         default="127.0.0.1", description="Host under which workers of this PC reach this master; for their join file"
     )
+    models_below: Path | None = Field(
+        default=None, description="Folder below which a run's model_path must lie; empty: anywhere on this PC"
+    )
     journal: Path | None = Field(
         default=None, description="File for all that the coordinator is told, for `mahe replay`; empty: none"
     )

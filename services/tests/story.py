@@ -5,6 +5,7 @@ read, table durable, outer step made, checkpoint durable) come by themselves, un
 `shell by hand`. `restart` kills the master: only what was durable by then is left.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +26,7 @@ from services.master.core import events as e
 from services.master.core.coordinator import Coordinator
 from services.master.core.invariants import violations
 from services.master.core.recovery import Saved
-from services.master.core.state import RunPhase
+from services.master.core.state import QUEUE_MAX, Queued, RunPhase
 
 RUN = "digits-1"
 N_PARAMETERS = 1000
@@ -36,7 +37,9 @@ DIGEST = "{:032x}"
 class Disk:
     """What is durable."""
 
+    run: str = ""
     spec: RunSpec | None = None
+    queue: list[Queued] = field(default_factory=list)
     meta: dict[str, Any] = field(default_factory=dict)
     tables: dict[int, dict[str, Any]] = field(default_factory=dict)  # by round
     phase: str = "WAITING"
@@ -95,7 +98,7 @@ class Story:
                 answer = self._answer(command)
                 if answer is None:
                     self._durable(command)
-                elif self.by_hand:
+                elif self.by_hand and not isinstance(command, c.CopyModel):
                     self.owed.append((answer, command))
                 else:
                     self._durable(command)
@@ -107,23 +110,28 @@ class Story:
 
     def _answer(self, command: c.Command) -> e.Event | None:
         if isinstance(command, c.PrepareRun):
-            return e.RunPrepared(RUN, 10_000, N_PARAMETERS, DIGEST.format(0), {"name": "digits"})
+            return e.RunPrepared(command.run, 10_000, N_PARAMETERS, DIGEST.format(0), {"name": "digits"})
         if isinstance(command, c.SaveAssignment):
-            return e.AssignmentSaved(RUN, command.round, command.attempt)
+            return e.AssignmentSaved(command.run, command.round, command.attempt)
         if isinstance(command, c.Aggregate) and self.diverges:
             self.diverges = False
-            return e.Diverged(RUN, command.round, f"round {command.round} would make parameters that are not finite")
+            reason = f"round {command.round} would make parameters that are not finite"
+            return e.Diverged(command.run, command.round, reason)
         if isinstance(command, c.Revert):
-            return e.Reverted(RUN, command.round, DIGEST.format(command.to_version))
+            return e.Reverted(command.run, command.round, DIGEST.format(command.to_version))
         if isinstance(command, c.Aggregate):
-            return e.AggregationDone(RUN, command.round, DIGEST.format(command.round), 500, DIGEST.format(9))
+            return e.AggregationDone(command.run, command.round, DIGEST.format(command.round), 500, DIGEST.format(9))
         if isinstance(command, c.WriteCheckpoint):
-            return e.CheckpointDone(RUN, command.round)
+            return e.CheckpointDone(command.run, command.round)
+        if isinstance(command, c.CopyModel):
+            return e.ModelCopied(command.run, command.version, f"/data/{command.path}")
         return None
 
     def _durable(self, command: c.Command) -> None:
         if isinstance(command, c.PrepareRun):
-            self.disk.spec = command.spec
+            self.disk.run, self.disk.spec, self.disk.phase = command.run, command.spec, "WAITING"
+            self.disk.queue = [one for one in self.disk.queue if one.id != command.run]
+            self.disk.tables = {}
             self.disk.meta = {
                 "version": 0,
                 "digest": DIGEST.format(0),
@@ -147,6 +155,8 @@ class Story:
             self.disk.meta = command.meta
         elif isinstance(command, c.Revert):
             self.disk.meta = {**command.meta, "digest": DIGEST.format(command.to_version)}
+        elif isinstance(command, c.SaveRun) and command.run != self.disk.run:
+            self.disk.queue = [one for one in self.disk.queue if one.id != command.run]
         elif isinstance(command, c.SaveRun):
             self.disk.phase, self.disk.reason = command.phase, command.reason
 
@@ -154,11 +164,12 @@ class Story:
         self.term += 1
         self.owed.clear()
         self.coordinator = Coordinator(self.term)
-        assert self.disk.spec is not None
+        disk, queue = self.disk, list(self.disk.queue)
+        assert disk.spec is not None
         names = {worker: worker.removeprefix("w-") for worker in {**self.leases, "w-ada": None, "w-bob": None}}
-        phase = RunPhase(self.disk.phase)
-        tables = [one for number, one in self.disk.tables.items() if number > self.disk.meta["version"]]
-        saved = Saved(RUN, self.disk.spec, phase, self.disk.reason, N_PARAMETERS, self.disk.meta, tables, names)
+        phase = RunPhase(disk.phase)
+        tables = [one for number, one in disk.tables.items() if number > disk.meta["version"]]
+        saved = Saved(disk.run, disk.spec, phase, disk.reason, N_PARAMETERS, disk.meta, tables, names, queue=queue)
         self.coordinator.restore(saved, now)
         assert not violations(self.coordinator.state)
         run = self.coordinator.state.run
@@ -267,42 +278,46 @@ class Story:
 
     def _create(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
         values = {key: int(value) if value.isdigit() else value for key, value in {"encoding": "fp32", **facts}.items()}
-        return [e.CreateRun("command-1", RUN, RunSpec.model_validate(values))]
+        asked = Queued(plain[0] if plain else RUN, RunSpec.model_validate(values))
+        self.disk.queue += [asked] if len(self.coordinator.state.queue) < QUEUE_MAX else []
+        return [e.CreateRun("command-1", asked.id, asked.spec)]
 
     def _pause(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
-        return [e.PauseRun("command-2", RUN)]
+        return [e.PauseRun("command-2", self._named(plain))]
 
     def _resume(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
-        return [e.ResumeRun("command-3", RUN)]
+        return [e.ResumeRun("command-3", self._named(plain))]
 
     def _stop(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
-        return [e.StopRun("command-4", RUN)]
+        return [e.StopRun("command-4", self._named(plain))]
+
+    def _named(self, plain: Sequence[str] = ()) -> str:
+        """The run that is named, else the current one."""
+        run = self.coordinator.state.run
+        return plain[0] if plain else run.id if run is not None else RUN
 
     def _remove(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
         return [e.RemoveWorker("command-5", f"w-{plain[0]}")]
 
     def _fail(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
         self.owed.clear()
-        return [e.WorkFailed(RUN, "the disk is full; free it, then resume the run")]
+        return [e.WorkFailed(self._named(), "the disk is full; free it, then resume the run")]
 
     def _eval(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
-        return [e.EvalDone(RUN, int(facts["version"]), float(facts["loss"]), float(facts["acc"]))]
+        return [e.EvalDone(self._named(), int(facts["version"]), float(facts["loss"]), float(facts["acc"]))]
 
     def _diverge(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
-        """The next outer step makes no numbers."""
         self.diverges = True
         return []
 
     def _nan(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
-        """The evaluator's loss is none."""
         version = int(facts["version"])
-        return [e.EvalSkipped(RUN, version, "the evaluation loss is not finite", not_finite=True)]
+        return [e.EvalSkipped(self._named(), version, "the evaluation loss is not finite", not_finite=True)]
 
     def _skip(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
-        return [e.EvalSkipped(RUN, int(facts["version"]), "not evaluated: a newer version was ready")]
+        return [e.EvalSkipped(self._named(), int(facts["version"]), "not evaluated: a newer version was ready")]
 
     def _ref(self, name: str) -> TaskRef:
-        """The newest lease that this worker ever had."""
         return self.leases[f"w-{name}"]
 
     def _remember_leases(self) -> None:
@@ -340,10 +355,13 @@ def _tell(command: c.Command) -> list[str]:
         return [f"save: version {command.round} with the parameters of {command.to_version}, {_state(command.meta)}"]
     if isinstance(command, c.RestoreRun):
         return [f"read version {command.version} again"]
+    if isinstance(command, c.PrepareRun):
+        return ["save: the run is WAITING", "read the data, write version 0"]
+    if isinstance(command, c.CopyModel):
+        return [f"copy the model: version {command.version}"]
     if isinstance(command, c.Answer):
         return [f"answer {command.code}: {command.text}"]
     known = {
-        c.PrepareRun: "read the data, write version 0",
         c.Stage: "take the delta in",
         c.DropStaged: "drop the staged delta",
         c.Aggregate: "outer step",

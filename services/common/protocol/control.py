@@ -17,7 +17,10 @@ Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
 class CreateRun(Message):
-    """Start a run with this specification. Answer: {"run": id, "warnings": [sentence]}."""
+    """Start a run with this specification, or let it wait while another goes on.
+
+    Answer: {"run": id, "warnings": [sentence], "position": number in the queue (1: the next) or null: it has begun}.
+    """
 
     name: Literal["create_run"] = "create_run"
     spec: RunSpec
@@ -44,7 +47,7 @@ class ResumeRun(Message):
 
 
 class StopRun(Message):
-    """End a run for good; its checkpoints stay. Answer: {"run": id}."""
+    """End a run for good, or take it out of the queue; its checkpoints stay. Answer: {"run": id}."""
 
     name: Literal["stop_run"] = "stop_run"
     run: RunId
@@ -93,6 +96,13 @@ class ListDatasets(Message):
     name: Literal["list_datasets"] = "list_datasets"
 
 
+class ListFolders(Message):
+    """What lies in a folder of the master's PC. Answer: {path, parent, folders, models, more, roots}."""
+
+    name: Literal["list_folders"] = "list_folders"
+    path: Annotated[str, StringConstraints(max_length=1024)] = ""
+
+
 class ListJoinStrings(Message):
     """The join secrets that stand, without the secrets. Answer: {"items": [join string]}."""
 
@@ -123,6 +133,7 @@ ShellCommand = (
     | ListRounds
     | ListCheckpoints
     | ListDatasets
+    | ListFolders
     | ListJoinStrings
     | CreateJoinString
     | RevokeJoinString

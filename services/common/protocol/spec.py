@@ -72,6 +72,13 @@ class RunSpec(Spec):
         description="1: each round waits for the one before; 2: workers train on while deltas and updates travel; "
         "auto: 2 where that takes over 5 % of the local steps' time",
     )
+    model_path: Annotated[str, StringConstraints(min_length=1, max_length=1024)] = Field(
+        default="checkpoints/mahe_model.npz",
+        description="Where the best version is copied to: a file ending in .npz, in full or below the data folder",
+    )
+    model_every: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        default=5, description="Rounds between two copies to model_path; one more when the run ends"
+    )
     seed: Annotated[int, Field(ge=0, lt=2**31)] = Field(default=7, description="Seed of weights and data order")
 
     @property

@@ -28,9 +28,10 @@ Limit = Annotated[int, Query(ge=1, le=LIST_MAX)]
 
 
 class RunStarted(BaseModel):
-    """The run that was created."""
+    """The run that was created, or that waits for its turn."""
 
     run: str = Field(description="The id of the run")
+    position: int | None = Field(default=None, description="Its place in the queue, 1 is the next; null: it has begun")
     warnings: list[str] = Field(default=[], description="What is allowed, but will hardly do what is wanted")
 
 
@@ -45,18 +46,21 @@ async def create_run(console: ConsoleDep, request: RunRequest, response: Respons
     """What is given wins over the preset, that over the data set's recommendation, that over the defaults.
 
     Of `inner` and `outer` single values may be given; `inner` named without `lr` gets one that works. BAD_SPEC: a
-    value is not allowed, the sentence says which are. RUN_ACTIVE: another run goes on.
+    value is not allowed, the sentence says which are. While another run goes on, this one waits in the queue and
+    begins by itself (`position`). QUEUE_FULL: no more can wait.
     """
     spec, _ = await complete(console, request)
     answer = await console.ask(CreateRun(spec=spec))
-    started = RunStarted(run=answer.get("run", ""), warnings=answer.get("warnings", []))
+    started = RunStarted(
+        run=answer.get("run", ""), position=answer.get("position"), warnings=answer.get("warnings", [])
+    )
     response.headers["location"] = f"/api/v1/runs/{started.run}"
     return started
 
 
 @router.get("/{run}", operation_id="getRun", summary="One run")
 async def get_run(console: ConsoleDep, run: RunId) -> dict[str, Any]:
-    """The current run as it is now; an earlier one as it ended."""
+    """The current run as it is now; an earlier one as it ended; one that waits with `position` and reason."""
     snapshot = console.hub.mirror.snapshot or {}
     current = snapshot.get("run")
     if isinstance(current, dict) and current.get("id") == run:
@@ -84,7 +88,7 @@ async def resume_run(console: ConsoleDep, run: RunId) -> dict[str, Any]:
 
 @router.post("/{run}/stop", operation_id="stopRun", summary="End a run for good; its checkpoints stay", status_code=202)
 async def stop_run(console: ConsoleDep, run: RunId) -> dict[str, Any]:
-    """Watch the run's phase for what becomes of it."""
+    """One that waits is taken out of the queue, and those behind it move up. Watch the run's phase for the rest."""
     return await console.ask(StopRun(run=run))
 
 

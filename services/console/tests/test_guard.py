@@ -17,6 +17,7 @@ PATHS = {
     "/api/v1/runs/{run}/checkpoints": ["GET"],
     "/api/v1/runs/{run}/checkpoints/{version}": ["GET"],
     "/api/v1/datasets": ["GET"],
+    "/api/v1/folders": ["GET"],
     "/api/v1/presets": ["GET"],
     "/api/v1/estimate": ["POST"],
     "/api/v1/workers": ["GET", "DELETE"],

@@ -44,6 +44,14 @@ def test_another_run_begins_with_an_empty_history() -> None:
     assert history(made) == []
 
 
+def test_the_queue_is_replaced_as_a_whole() -> None:
+    made = mirror()
+    for waiting in ([{"id": "run-8", "position": 1}], []):
+        made.apply(event(made.seq + 1, "QUEUE", {"queue": waiting}))
+        assert made.snapshot is not None
+        assert made.snapshot["queue"] == waiting
+
+
 def test_a_worker_comes_changes_and_goes() -> None:
     made = mirror()
     made.apply(event(1, "WORKER", cluster.worker(0, "new")))

@@ -31,7 +31,7 @@ def test_a_run_is_created_with_defaults(live: httpx.Client, master: ScriptedMast
     master.replies["create_run"] = answers({"run": "run-8"})
     response = live.post("/api/v1/runs", json={"dataset": "rings4", "rounds": 5})
     assert response.status_code == 201
-    assert response.json() == {"run": "run-8", "warnings": []}
+    assert response.json() == {"run": "run-8", "position": None, "warnings": []}
     assert response.headers["location"] == "/api/v1/runs/run-8"
     spec = master.commands[-1]["spec"]
     assert (spec["dataset"], spec["rounds"], spec["batch"]) == ("rings4", 5, 32)
@@ -43,7 +43,7 @@ def spec_of(live: httpx.Client, master: ScriptedMaster, request: dict[str, Any])
     master.replies["create_run"] = answers({"run": "run-8", "warnings": ["too short"]})
     response = live.post("/api/v1/runs", json=request)
     assert response.status_code == 201, response.text
-    assert response.json() == {"run": "run-8", "warnings": ["too short"]}
+    assert response.json() == {"run": "run-8", "position": None, "warnings": ["too short"]}
     spec: dict[str, Any] = master.commands[-1]["spec"]
     return spec
 
@@ -99,6 +99,17 @@ def test_a_run_is_steered(live: httpx.Client, master: ScriptedMaster, action: st
     assert master.commands[-1] == {"name": f"{action}_run", "run": "run-7"}
 
 
+def test_a_second_run_waits_and_its_place_is_told(live: httpx.Client, master: ScriptedMaster) -> None:
+    waits = {"id": "run-8", "phase": "QUEUED", "position": 1, "reason": "position 1 of 1; starts when run-7 ends"}
+    master.replies["create_run"] = answers({"run": "run-8", "warnings": [], "position": 1})
+    response = live.post("/api/v1/runs", json={})
+    assert (response.status_code, response.json()["position"]) == (201, 1)
+    master.replies["list_runs"] = answers({"items": [waits]})
+    assert live.get("/api/v1/runs/run-8").json() == waits
+    master.say("QUEUE", "run run-8 is queued", {"queue": [waits]})
+    wait_until(lambda: live.get("/api/v1/state").json()["snapshot"].get("queue") == [waits])
+
+
 def test_the_lists(live: httpx.Client, master: ScriptedMaster) -> None:
     master.replies["list_datasets"] = answers({"items": cluster.DATASETS})
     assert live.get("/api/v1/datasets").json()["items"][1]["name"] == "rings4"
@@ -107,6 +118,10 @@ def test_the_lists(live: httpx.Client, master: ScriptedMaster) -> None:
     assert master.commands[-1] == {"name": "list_runs", "limit": 7, "before": 99}
     live.get("/api/v1/runs/run-7/rounds", params={"after": 3, "limit": 2})
     assert master.commands[-1] == {"name": "list_rounds", "run": "run-7", "after": 3, "limit": 2}
+    live.get("/api/v1/folders", params={"path": "models/新 <b>"})
+    assert master.commands[-1] == {"name": "list_folders", "path": "models/新 <b>"}
+    master.replies["list_folders"] = refuses("FOLDER_NOT_ALLOWED", "field path is '/etc'")
+    assert live.get("/api/v1/folders", params={"path": "/etc"}).status_code == 403
 
 
 def test_one_run_is_found_in_the_state_or_in_the_list(live: httpx.Client, master: ScriptedMaster) -> None:
@@ -133,7 +148,7 @@ def test_a_worker_is_removed_and_join_strings_are_made_and_revoked(live: httpx.C
 @pytest.mark.parametrize(
     "code, status",
     [
-        ("RUN_ACTIVE", 409),
+        ("QUEUE_FULL", 409),
         ("RUN_NOT_PAUSED", 409),
         ("RUN_UNKNOWN", 404),
         ("BAD_SPEC", 422),

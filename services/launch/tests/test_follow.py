@@ -21,12 +21,13 @@ class Console:
 
     def __init__(self) -> None:
         self.run: dict[str, Any] | None = None
+        self.queue: list[dict[str, Any]] = []
         self.ended: dict[str, dict[str, Any]] = {}
         self.rounds: list[dict[str, Any]] = []
 
     def answer(self, path: str) -> dict[str, Any]:
         if path == "/api/v1/state":
-            return {"snapshot": {"run": self.run}, "link": {"state": "live"}}
+            return {"snapshot": {"run": self.run, "queue": self.queue}, "link": {"state": "live"}}
         if "/rounds?" in path:
             return {"items": self.rounds, "next": None}
         return self.ended.get(path.rpartition("/")[2], {"code": "RUN_UNKNOWN", "detail": "there is no such run"})
@@ -68,6 +69,18 @@ def test_a_run_that_goes_on_has_no_ending_yet(console: Console, follower: Follow
     for shown in (None, run("r-0", "STOPPED"), run("r-1")):  # the console may show the last run a little longer
         console.run = shown
         assert follower._look() is None
+
+
+def test_a_run_that_waits_for_another_is_waited_for(
+    console: Console, follower: Follower, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "UNSEEN_S", -1.0)
+    console.run, console.queue = run("r-0"), [{"id": "r-1"}]
+    assert follower._look() is None
+    console.run, console.queue = run("r-1", "STOPPED", reason="all 3 rounds", finished=True, version=0), []
+    ending = follower._look()
+    assert ending is not None
+    assert ending.finished
 
 
 @pytest.mark.parametrize(

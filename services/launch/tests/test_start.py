@@ -123,6 +123,12 @@ def test_detached_it_says_id_sentence_and_warnings(console: FakeConsole, capsys:
     assert json.loads(capsys.readouterr().out) == {"type": "started", "run": "digits-4", "warnings": warnings}
 
 
+def test_a_run_that_has_to_wait_is_said_to(console: FakeConsole, capsys: pytest.CaptureFixture[str]) -> None:
+    console.answers[RUNS] = 201, {"run": "digits-4", "warnings": [], "position": 2}
+    assert command.main(["start", "--no-watch"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "[START] run digits-4 waits in the queue, position 2"
+
+
 def test_what_is_refused_ends_with_what_to_do(console: FakeConsole, capsys: pytest.CaptureFixture[str]) -> None:
     console.answers[RUNS] = 422, {"code": "BAD_SPEC", "detail": "field dataset is 'cats', allowed are digits, gauss3"}
     assert command.main(["start", "--dataset", "cats"]) == 1
@@ -135,10 +141,10 @@ def test_what_is_refused_ends_with_what_to_do(console: FakeConsole, capsys: pyte
 def test_another_refusal_is_told_as_it_is() -> None:
     class Busy:
         def post(self, path: str, body: dict[str, Any]) -> Any:
-            raise MaheError(f"{path}: run a-1 is RUNNING; stop it first", code="RUN_ACTIVE")
+            raise MaheError(f"{path}: 20 runs wait already; stop one of them", code="QUEUE_FULL")
 
     link: Any = Busy()
-    with pytest.raises(MaheError, match=r"stop it first$"):
+    with pytest.raises(MaheError, match=r"stop one of them$"):
         create(link, {}, as_json=False)
 
 

@@ -16,7 +16,10 @@ class Send:
 
 @dataclass(frozen=True)
 class PrepareRun:
-    """Read the data, build the model, write version 0; answer RunPrepared or RunUnusable."""
+    """Make it durable that the run has begun, read the data, build the model, write version 0.
+
+    Answer RunPrepared or RunUnusable.
+    """
 
     run: str
     spec: RunSpec
@@ -154,6 +157,15 @@ class MarkBest:
 
 
 @dataclass(frozen=True)
+class CopyModel:
+    """Copy this version's checkpoint to the path of the specification, when there is time; answer ModelCopied."""
+
+    run: str
+    version: int
+    path: str
+
+
+@dataclass(frozen=True)
 class ForgetSession:
     """A worker is LOST: its uploads are void, and its next message is answered REJOIN."""
 
@@ -203,6 +215,7 @@ Command = (
     | SaveRound
     | Evaluate
     | MarkBest
+    | CopyModel
     | ForgetSession
     | RevokeWorker
     | Answer

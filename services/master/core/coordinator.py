@@ -3,7 +3,7 @@
 Deterministic: the same events at the same times give the same commands. Time is an argument; randomness is not needed.
 """
 
-from services.master.core import reverting, stopping
+from services.master.core import model_file, queueing, reverting, stopping
 from services.master.core.commands import Command
 from services.master.core.context import Context
 from services.master.core.events import Event, Tick, WorkerSaid
@@ -40,4 +40,6 @@ class Coordinator:
             stopping.advance(ctx)
             advance(ctx)
             reverting.advance(ctx)
+            model_file.advance(ctx)
+            queueing.advance(ctx)
         return ctx.out

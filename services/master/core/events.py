@@ -133,10 +133,11 @@ class RunPrepared:
 
 @dataclass(frozen=True)
 class RunUnusable:
-    """Data or model cannot be used."""
+    """Data or model cannot be used, or (`disk`) what the run begins with cannot be written."""
 
     run: str
     reason: str
+    disk: bool = False
 
 
 @dataclass(frozen=True)
@@ -214,6 +215,16 @@ class EvalSkipped:
     not_finite: bool = False  # it was evaluated, and its loss is infinite or not a number
 
 
+@dataclass(frozen=True)
+class ModelCopied:
+    """A version is in the file `file` (in full) that the run's owner named; or it is not, for this reason."""
+
+    run: str
+    version: int
+    file: str
+    reason: str = ""
+
+
 Event = (
     Tick
     | WorkerJoined
@@ -237,4 +248,5 @@ Event = (
     | WorkFailed
     | EvalDone
     | EvalSkipped
+    | ModelCopied
 )

@@ -2,15 +2,18 @@
 
 from itertools import pairwise
 
-from services.master.core.state import LeaseState, RoundPhase, RunPhase, State
+from services.master.core.state import QUEUE_MAX, LeaseState, RoundPhase, RunPhase, State
 
 
 def violations(state: State) -> list[str]:
     """Sentences naming what is broken; empty when all holds."""
     run = state.run
+    waiting = [queued.id for queued in state.queue]
     if run is None:
-        return []
+        return [f"{waiting} wait, and nothing goes on"] if waiting else []
     wrong = []
+    if len(set(waiting)) != len(waiting) or run.id in waiting or len(waiting) > QUEUE_MAX:
+        wrong.append(f"the queue is {waiting} while {run.id} is the current run")
     numbers = [round_.number for round_ in run.rounds]
     if numbers != list(range(run.version + 1, run.version + 1 + len(numbers))):
         wrong.append(f"rounds in flight are {numbers}, version is {run.version}")

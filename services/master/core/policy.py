@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from services.master.core.state import NOT_REJOINED, Lease, Link, Range, Round, Worker
+from services.master.core.state import ACTIVE, NOT_REJOINED, Lease, Link, Range, Round, RunPhase, State, Worker
 
 BATCH_MIN = 8
 BATCH_FACTOR_MAX = 4
@@ -62,6 +62,26 @@ def open_verdict(ready: int, min_workers: int, present: int) -> tuple[bool, str]
             f"; {more} or wait"
         )
     return False, f"{ready} of {min_workers} workers; {more}"
+
+
+def queue_verdict(state: State) -> tuple[bool, str]:
+    """Whether the first run in the queue may begin, and what it waits for.
+
+    A run that failed by itself lets the next one begin; one that the disk failed would take all of them with it.
+    """
+    run = state.run
+    if run is None:
+        return True, "starts now"
+    if run.phase in ACTIVE:
+        paused = ", which is paused" if run.phase is RunPhase.PAUSED else ""
+        return False, f"starts when {run.id} ends{paused}"
+    if state.busy:
+        return False, f"starts when {run.id} has written its last version"
+    if run.phase is RunPhase.FAILED and run.holds_queue:
+        return False, f"waits, as {run.id} failed; resume it, or stop it"
+    if run.rows:
+        return False, f"starts when the last version of {run.id} is evaluated"
+    return True, "starts now"
 
 
 def _reasons(round_: Round) -> str:

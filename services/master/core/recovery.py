@@ -5,7 +5,7 @@ say which data was used, which is out, and which deltas are still welcome.
 """
 
 import statistics
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from services.common.protocol.messages import RunSpec
@@ -17,7 +17,9 @@ from services.master.core.state import (
     Lease,
     LeaseState,
     Link,
+    ModelFile,
     Pace,
+    Queued,
     Round,
     RoundPhase,
     Run,
@@ -150,6 +152,8 @@ class Saved:
     best_eval: Evaluation | None = None
     evaluations: list[Evaluation] = field(default_factory=list)
     finished: bool = False
+    queue: list[Queued] = field(default_factory=list)
+    model: ModelFile = field(default_factory=ModelFile)  # as it was found where it belongs
 
 
 def restore(state: State, saved: Saved, now_ms: int) -> None:
@@ -185,6 +189,9 @@ def restore(state: State, saved: Saved, now_ms: int) -> None:
     run.finished = saved.finished or run.version >= run.spec.rounds
     if meta["row"] is not None and (run.last_eval is None or run.last_eval.version < run.version):
         run.rows[run.version] = meta["row"]  # its evaluation was lost with the master; the shell asks again
+    run.holds_queue = run.phase is RunPhase.FAILED  # by what, nobody knows any more: the operator decides
+    run.model = replace(saved.model, round=run.version - run.version % run.spec.model_every)
+    state.queue = list(saved.queue)
     if run.phase in (RunPhase.RUNNING, RunPhase.WAITING):
         run.reason = f"the master restarted; going on from version {run.version}"
     state.run = run

@@ -1,10 +1,9 @@
 """Handlers for the run as a whole: the operator's wishes, preparation, evaluation, failure."""
 
-from services.master.core import reverting
-from services.master.core.commands import MarkBest, PrepareRun, Report, RestoreRun, SaveRound, SaveRun
+from services.master.core import queueing, reverting
+from services.master.core.commands import MarkBest, Report, RestoreRun, SaveRound
 from services.master.core.context import Context
 from services.master.core.events import (
-    CreateRun,
     EvalDone,
     EvalSkipped,
     PauseRun,
@@ -15,32 +14,7 @@ from services.master.core.events import (
     WorkFailed,
 )
 from services.master.core.rounds import PAUSED_REASON, drop_rounds
-from services.master.core.state import ACTIVE, Evaluation, Run, RunPhase
-
-
-def on_create(ctx: Context, event: CreateRun) -> None:
-    """A new run takes the place of an ended one, when that has written its last round."""
-    if ctx.state.busy:
-        refuse_create(ctx, event)
-        return
-    run = Run(event.run, event.spec, RunPhase.WAITING, "preparing the data and version 0")
-    ctx.state.run = run
-    ctx.out.append(SaveRun(run.id, run.phase.value, run.reason, finished=False))
-    run.watch.counted_ms = ctx.now_ms
-    ctx.out.append(PrepareRun(run.id, run.spec))
-    ctx.report_run(run, f"{run.name} is created: {run.spec.dataset}, {run.spec.rounds} rounds")
-    ctx.answer(event.cmd_id, "OK", "created", run=run.id)
-
-
-def refuse_create(ctx: Context, event: CreateRun) -> None:
-    """Only one run at a time."""
-    run = ctx.state.run
-    assert run is not None
-    text = f"{run.name} is {run.phase.value}; stop it first"
-    if run.phase not in ACTIVE:
-        number = run.rounds[0].number if run.rounds else run.version + 1
-        text = f"{run.name} still writes round {number}; try again in a moment"
-    ctx.answer(event.cmd_id, "RUN_ACTIVE", text)
+from services.master.core.state import ACTIVE, QUEUED, Evaluation, Run, RunPhase
 
 
 def on_prepared(ctx: Context, event: RunPrepared) -> None:
@@ -56,6 +30,7 @@ def on_prepared(ctx: Context, event: RunPrepared) -> None:
 def on_unusable(ctx: Context, event: RunUnusable) -> None:
     """Data or model cannot be used."""
     if ctx.state.run is not None and ctx.state.run.id == event.run:
+        ctx.state.run.holds_queue = event.disk
         ctx.set_phase(ctx.state.run, RunPhase.FAILED, event.reason)
 
 
@@ -70,6 +45,7 @@ def on_failed(ctx: Context, event: WorkFailed) -> None:
     if run.phase is RunPhase.STOPPED:  # it had ended: only its last round or row is not written
         ctx.warn(f"{run.name}: {event.reason}")
         return
+    run.holds_queue = True
     ctx.set_phase(run, RunPhase.FAILED, event.reason)
 
 
@@ -81,7 +57,9 @@ def on_pause(ctx: Context, event: PauseRun) -> None:
     numbers = " and ".join(str(round_.number) for round_ in run.rounds)
     first = {0: "", 1: f"; round {numbers} closes first"}.get(len(run.rounds), f"; rounds {numbers} close first")
     ctx.set_phase(run, RunPhase.PAUSED, f"{PAUSED_REASON}{first}")
-    ctx.answer(event.cmd_id, "OK", run.reason, run=run.id)
+    waiting = len(ctx.state.queue)
+    queue = f"; the queue ({waiting}) waits, too" if waiting else ""
+    ctx.answer(event.cmd_id, "OK", f"{run.reason}{queue}", run=run.id)
 
 
 def on_resume(ctx: Context, event: ResumeRun) -> None:
@@ -94,6 +72,7 @@ def on_resume(ctx: Context, event: ResumeRun) -> None:
             ctx.answer(event.cmd_id, "RUN_NOT_IN_PHASE", f"{run.name} never began ({run.reason}); start a new run")
             return
         run.restored += 1
+        run.holds_queue = False
         ctx.out.append(RestoreRun(run.id, run.spec, run.version, run.restored))
         run.failed_attempts, run.failed_workers, run.trouble = 0, [], ""
         for worker in ctx.state.by_id():
@@ -103,9 +82,17 @@ def on_resume(ctx: Context, event: ResumeRun) -> None:
 
 
 def on_stop(ctx: Context, event: StopRun) -> None:
-    """End for good. A round that has begun to commit is let through; others are given up."""
+    """End for good. A round that has begun to commit is let through; others are given up.
+
+    A run that waits is taken out of the queue; one that FAILED is given up, so that the next may begin.
+    """
+    if queueing.take_out(ctx, event.run, event.cmd_id):
+        return
     run = _named(ctx, event)
     if run is None:
+        return
+    if run.phase not in (*ACTIVE, RunPhase.FAILED):
+        refuse_phase(ctx, event)
         return
     drop_rounds(ctx, run, "the run was stopped by the operator")
     ctx.set_phase(run, RunPhase.STOPPED, f"stopped by the operator at version {run.version}")
@@ -167,6 +154,9 @@ def _tell_in_order(ctx: Context, run: Run, version: int, line: str) -> None:
 
 def _named(ctx: Context, event: PauseRun | ResumeRun | StopRun) -> Run | None:
     run = ctx.state.run
+    if any(queued.id == event.run for queued in ctx.state.queue):
+        ctx.answer(event.cmd_id, "RUN_NOT_IN_PHASE", f"run {event.run} is {QUEUED}; it can only be stopped")
+        return None
     if run is None or run.id != event.run:
         ctx.answer(event.cmd_id, "RUN_UNKNOWN", f"run {event.run} is not the current one; see GET /api/v1/runs")
         return None

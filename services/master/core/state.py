@@ -22,6 +22,8 @@ class RunPhase(StrEnum):
 
 
 ACTIVE = (RunPhase.RUNNING, RunPhase.WAITING, RunPhase.PAUSED)
+QUEUED = "QUEUED"  # what is shown for a run that has not begun; never the phase of the current one
+QUEUE_MAX = 20  # runs that wait
 
 
 class RoundPhase(StrEnum):
@@ -208,6 +210,25 @@ class Reverting:
 
 
 @dataclass
+class ModelFile:
+    """The copy of the model that people take away: see `model_file`."""
+
+    round: int = 0  # the version of the run when a copy was last due
+    asked: int | None = None  # the version whose copy was asked for last
+    version: int | None = None  # the version that is in the file
+    file: str = ""  # where that is, in full; empty while there is none
+    reason: str = ""  # why the last copy failed
+
+
+@dataclass(frozen=True)
+class Queued:
+    """A run that was asked for while another went on. It has no version yet, and no id is used twice."""
+
+    id: str
+    spec: RunSpec
+
+
+@dataclass
 class Run:
     """One training job. `cursor` and `pending` are stream positions not yet given out."""
 
@@ -245,6 +266,8 @@ class Run:
     reverting: Reverting | None = None
     reverted: int = 0  # the version with which it went back to an earlier one's parameters; 0: it never did
     lr_scale: float = 1.0  # of the inner learning rate
+    holds_queue: bool = False  # FAILED by the master's disk, not by itself: the next run would fail as well
+    model: ModelFile = field(default_factory=ModelFile)
 
     @property
     def goes_back(self) -> bool:
@@ -335,6 +358,8 @@ class State:
     term: int
     workers: dict[str, Worker] = field(default_factory=dict)
     run: Run | None = None
+    queue: list[Queued] = field(default_factory=list)  # in the order in which they begin
+    queue_told: str = ""  # what the first one waits for, as it was told
     enrolled: list[str] = field(default_factory=list)  # ids, as they were when this master started
     last_tick_ms: int = 0
     last_heartbeat_ms: int = 0

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from services.master.core import deltas, reverting, rounds, runs, workers
+from services.master.core import deltas, model_file, queueing, reverting, rounds, runs, workers
 from services.master.core.context import Context
 from services.master.core.state import ACTIVE, RunPhase
 
@@ -56,10 +56,10 @@ TABLE: dict[str, dict[RunPhase, Cell]] = {
     "DeltaStaged": _everywhere(deltas.on_delta_staged),
     "UploadStalled": _everywhere(deltas.on_upload_stalled),
     # the operator
-    "CreateRun": _only(runs.on_create, _ENDED, runs.refuse_create),
+    "CreateRun": _only(queueing.on_create, _ENDED, queueing.on_enqueue),
     "PauseRun": _only(runs.on_pause, (RunPhase.RUNNING, RunPhase.WAITING), runs.refuse_phase),
     "ResumeRun": _only(runs.on_resume, (RunPhase.PAUSED, RunPhase.FAILED), runs.refuse_phase),
-    "StopRun": _only(runs.on_stop, ACTIVE, runs.refuse_phase),
+    "StopRun": _everywhere(runs.on_stop),
     # what the shell has done
     "RunPrepared": _only(runs.on_prepared, ACTIVE, _OVER),
     "RunUnusable": _only(runs.on_unusable, ACTIVE, _OVER),
@@ -75,6 +75,7 @@ TABLE: dict[str, dict[RunPhase, Cell]] = {
     "EvalSkipped": _only(
         runs.on_eval_skipped, (*_COMMITS, RunPhase.FAILED), Ignore("there is no run to which it could belong")
     ),
+    "ModelCopied": _everywhere(model_file.on_copied),
 }
 
 

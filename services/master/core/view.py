@@ -4,7 +4,8 @@ import statistics
 from dataclasses import asdict
 from typing import Any
 
-from services.master.core.state import LeaseState, Round, Run, State, Worker
+from services.master.core.policy import queue_verdict
+from services.master.core.state import QUEUED, LeaseState, Round, Run, State, Worker
 
 LEASES_SHOWN = 100  # an event must fit a header
 
@@ -14,8 +15,29 @@ def state_view(state: State, now_ms: int) -> dict[str, Any]:
     return {
         "term": state.term,
         "run": run_view(state.run) if state.run else None,
+        "queue": queue_view(state),
         "workers": [worker_view(worker, state.run, now_ms) for worker in state.by_id()],
     }
+
+
+def queue_view(state: State) -> list[dict[str, Any]]:
+    """The runs that wait, in order, each with its position (1: the next) and what it waits for."""
+    waits_for = queue_verdict(state)[1]
+    view = []
+    for position, queued in enumerate(state.queue, start=1):
+        view.append(
+            {
+                "id": queued.id,
+                "name": queued.spec.name,
+                "dataset": queued.spec.dataset,
+                "rounds_total": queued.spec.rounds,
+                "phase": QUEUED,
+                "position": position,
+                "reason": f"position {position} of {len(state.queue)}; {waits_for}",
+            }
+        )
+        waits_for = f"starts when {queued.id} ends"
+    return view
 
 
 def run_view(run: Run) -> dict[str, Any]:
@@ -43,6 +65,10 @@ def run_view(run: Run) -> dict[str, Any]:
         "rounds_open": [_round_view(round_) for round_ in run.rounds],
         "last_eval": asdict(run.last_eval) if run.last_eval else None,
         "best_eval": asdict(run.best_eval) if run.best_eval else None,
+        "model_path": run.spec.model_path,
+        "model_file": run.model.file,
+        "model_version": run.model.version,
+        "model_reason": run.model.reason,
     }
 
 

@@ -31,7 +31,7 @@ class Bulletin:
     coordinator: Coordinator
     init: dict[str, Any] = field(default_factory=dict)  # how far INIT is, and what it has found
     history: dict[int, dict[str, Any]] = field(default_factory=dict)  # rows of the current run by round
-    run_created_ms: int = 0
+    created_ms: dict[str, int] = field(default_factory=dict)  # of the current run and of those that wait
     refused: int = 0
     refused_last: str = ""
     seq: int = 0
@@ -48,7 +48,9 @@ class Bulletin:
             self.history[data["round"]] = data
             self.history.pop(data["round"] - HISTORY_KEPT, None)
         if kind == "RUN":
-            data = {**data, "created_at_ms": self.run_created_ms}
+            data = self._dated(data)
+        if kind == "QUEUE":
+            data = {"queue": [self._dated(one) for one in data["queue"]]}
         self.seq += 1
         now = wall_ms()
         self._leases += _leases_in(data)
@@ -64,19 +66,24 @@ class Bulletin:
         self.refused += 1
         self.refused_last = clean_text(sentence)
 
-    def start_run(self, created_ms: int, rows: list[dict[str, Any]]) -> None:
+    def start_run(self, run: str, rows: list[dict[str, Any]]) -> None:
         """Another run is the current one."""
-        self.run_created_ms = created_ms
+        while next(iter(self.created_ms), run) != run:  # those before it are over
+            self.created_ms.pop(next(iter(self.created_ms)))
         self.history = {row["round"]: row for row in rows}
 
     def snapshot(self, now_ms: int) -> dict[str, Any]:
         """Everything as of event `seq`."""
         view = state_view(self.coordinator.state, now_ms)
         if view["run"] is not None:
-            view["run"]["created_at_ms"] = self.run_created_ms
+            view["run"] = self._dated(view["run"])
+        view["queue"] = [self._dated(one) for one in view["queue"]]
         refused = {"count": self.refused, "last": self.refused_last}
         rows = [self.history[key] for key in sorted(self.history)]
         return {**view, "master": self.facts, "init": self.init, "refused": refused, "history": rows}
+
+    def _dated(self, run: dict[str, Any]) -> dict[str, Any]:
+        return {**run, "created_at_ms": self.created_ms.get(run["id"], 0)}
 
     def tick(self, now_ms: int) -> None:
         """Once a second: the workers whose figures changed."""

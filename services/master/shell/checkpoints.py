@@ -23,6 +23,7 @@ from services.common.host.failpoints import failpoint
 from services.common.host.files import make_folders, remove, sync_folder, write_durably
 
 KEEP_NEWEST = 3
+COPY_BYTES = 1 << 20
 NOT_READ = "CHECKPOINT_NOT_READ"
 PASSING = {errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # of the reader, not of the file
 _SEAL = b"mahe1 sha256="
@@ -100,6 +101,30 @@ def read_parameters(path: Path) -> npt.NDArray[np.float32]:
     except (ValueError, KeyError, zipfile.BadZipFile):
         raise CheckpointError(f"{path} is damaged") from None
     return parameters
+
+
+def read_meta(path: Path) -> dict[str, Any]:
+    """What a checkpoint says of itself, without the seal; an empty one when this is no checkpoint."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            meta = json.loads(archive["meta"].tobytes())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
+        return {}
+    return meta if isinstance(meta, dict) else {}
+
+
+def copy_sealed(path: Path, into: IO[bytes]) -> None:
+    """The whole file, by COPY_BYTES. Raises OSError, and CheckpointError when its seal turns out not to fit it."""
+    digest, end = hashlib.sha256(), b""
+    with path.open("rb") as file:
+        while part := file.read(COPY_BYTES):
+            into.write(part)
+            end += part
+            digest.update(end[: -len(_ZEROS)])
+            end = end[-len(_ZEROS) :]
+    digest.update(_ZEROS)
+    if digest.hexdigest().encode() != end:
+        raise CheckpointError(f"{path} is damaged: its SHA-256 does not match its content")
 
 
 def rounds_in(folder: Path) -> list[int]:

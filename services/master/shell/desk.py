@@ -52,6 +52,7 @@ from services.master.core.events import (
     RunUnusable,
     WorkFailed,
 )
+from services.master.core.queueing import PREPARING
 from services.master.core.recovery import version_meta
 from services.master.core.state import Run, RunPhase
 from services.master.shell.checkpoints import Checkpoint
@@ -101,6 +102,9 @@ class Rows(Protocol):
 
     def save_assignment(self, run: str, table: dict[str, Any]) -> None:
         """The open round's table."""
+
+    def begin_run(self, run: str, phase: str, reason: str) -> None:
+        """A run is the current one from now on."""
 
     def save_run(self, run: str, phase: str, reason: str, finished: bool) -> None:
         """A run's phase."""
@@ -161,9 +165,10 @@ class Desk:
             self._post(WorkFailed(self._run, error.sentence, self._restored))
 
     def prepare(self, command: PrepareRun) -> None:
-        """Read the data, build the model, write version 0."""
+        """The run begins: keep that, read the data, build the model, write version 0."""
         self._run, self._restored = command.run, 0
         try:
+            self._rows.begin_run(command.run, RunPhase.WAITING.value, PREPARING)
             data = describe(command.spec.dataset)
             dataset = load(data)
             model = build_model(command.spec.model, dataset.x_train.shape[1], dataset.classes)
@@ -177,7 +182,7 @@ class Desk:
             meta = {**version_meta(run, 0), "digest": version_digest}
             self._vault.write(Checkpoint(parameters, outer.state(), meta, residual))
         except MaheError as error:
-            self._post(RunUnusable(command.run, error.sentence))
+            self._post(RunUnusable(command.run, error.sentence, disk=isinstance(error, CheckpointError)))
             return
         self._publish_version(0, version_digest)
         self._post(RunPrepared(command.run, len(dataset.y_train), len(parameters), version_digest, data))

@@ -8,6 +8,7 @@ from services.common.host.failpoints import failpoint
 from services.common.protocol.messages import RoundClosed, Update
 from services.master.core import commands as c
 from services.master.core.events import Event
+from services.master.core.state import ModelFile
 from services.master.shell.admission import Admission
 from services.master.shell.bulletin import Bulletin
 from services.master.shell.checkpoints import Vault
@@ -32,6 +33,19 @@ class Answers(Protocol):
         """Reply to a command."""
 
 
+class Copies(Protocol):
+    """Who copies models to where people want them: `ModelCopies`, or the simulator's."""
+
+    def copy(self, run: str, version: int, path: str) -> None:
+        """When there is time."""
+
+    def found(self, run: str, path: str) -> ModelFile:
+        """What of this run is there after a restart."""
+
+    def stop(self) -> None:
+        """The end."""
+
+
 @dataclass
 class Effects:
     """The parts that commands act on. `apply` returns events that are already known (a skipped evaluation)."""
@@ -45,6 +59,7 @@ class Effects:
     admission: Admission
     bulletin: Bulletin
     vault: Vault
+    models: Copies
 
     def apply(self, command: c.Command, now_ms: int) -> list[Event]:
         """Do one command."""
@@ -60,6 +75,7 @@ def _send(on: Effects, command: c.Send, now_ms: int) -> None:
 
 
 def _prepare_run(on: Effects, command: c.PrepareRun, now_ms: int) -> None:
+    on.bulletin.start_run(command.run, [])
     on.evaluation.warm()
     on.aggregation.do(lambda desk: desk.prepare(command))
 
@@ -121,6 +137,10 @@ def _mark_best(on: Effects, command: c.MarkBest, now_ms: int) -> None:
     on.aggregation.do(lambda desk: desk.mark_best(command.run, command.version))
 
 
+def _copy_model(on: Effects, command: c.CopyModel, now_ms: int) -> None:
+    on.models.copy(command.run, command.version, command.path)
+
+
 def _forget_session(on: Effects, command: c.ForgetSession, now_ms: int) -> None:
     on.workers.forget(command.worker)
     on.uploads.forget(command.worker, now_ms)
@@ -157,6 +177,7 @@ _TABLE: dict[type, Callable[[Effects, Any, int], list[Event] | None]] = {
     c.SaveRound: _save_round,
     c.Evaluate: _evaluate,
     c.MarkBest: _mark_best,
+    c.CopyModel: _copy_model,
     c.ForgetSession: _forget_session,
     c.RevokeWorker: _revoke_worker,
     c.Answer: _answer,

@@ -6,7 +6,6 @@ frame -> event -> Coordinator.step -> commands -> effects. Results of other thre
 import contextlib
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import zmq
 
@@ -31,6 +30,7 @@ from services.master.shell.initialisation import Initialisation
 from services.master.shell.journal import Journal
 from services.master.shell.keys import load_keys
 from services.master.shell.mailbox import Mailbox
+from services.master.shell.model_copies import ModelCopies, Places
 from services.master.shell.operator import Operator
 from services.master.shell.reactor import Letter, Reactor
 from services.master.shell.resume import Found, find_run
@@ -80,7 +80,7 @@ class Master:
         self._bulletin = Bulletin(self._term, log, facts, self._coordinator)
         checks = all_checks(folder, self._endpoints, advertised=bool(settings.advertise))
         self._initialisation = Initialisation(self._bulletin, checks, self._mailbox.put, _now_ms)
-        self._reactor = self._build(folder, keys.beacon_key, log)
+        self._reactor = self._build(settings, keys.beacon_key, log)
         self._logged_refused, self._logged_refused_ms = 0, -REFUSED_LOG_MS
         self._told_refused = 0
         self._keys_refused = 0
@@ -93,8 +93,10 @@ class Master:
         where = ", ".join(self._endpoints)
         self._bulletin.post("MASTER", f"ready for workers at {where} (term {self._term}, {kernel_impl()} kernels)", {})
 
-    def _build(self, folder: Path, beacon_key: str, log: Log) -> Reactor:
+    def _build(self, settings: MasterSettings, beacon_key: str, log: Log) -> Reactor:
+        folder = settings.data
         vault = Vault(folder / "runs")
+        places = Places(folder.resolve(), settings.models_below)
         self._workers = WorkerPort(
             socket=self._doors.workers,
             admission=self._admission,
@@ -111,6 +113,7 @@ class Master:
             bulletin=self._bulletin,
             coordinator=self._coordinator,
             endpoints=lambda: self._endpoints,
+            places=places,
             step=lambda event: self._reactor.step(event),  # noqa: PLW0108 - made below
             offer=lambda path: self._control.offer(path),  # noqa: PLW0108 - made below
             initialisation=self._initialisation,
@@ -122,7 +125,9 @@ class Master:
         uploads = Uploads(self._term, self._workers.send, complete)
         downloads = Downloads(self._term, CHUNK_BYTES, self._workers.send, self._coordinator.state.task_of)
         threads = Threads(min(threads_usable(), KERNEL_THREADS_MAX))
-        self._aggregation = Aggregation(lambda: Desk(Store(folder), vault, put, put, evaluation.pinned, threads), put)
+        models = ModelCopies(places, vault, put)
+        pinned = lambda: evaluation.pinned() | models.pinned()  # noqa: E731
+        self._aggregation = Aggregation(lambda: Desk(Store(folder), vault, put, put, pinned, threads), put)
         effects = Effects(
             workers=self._workers,
             control=self._control,
@@ -133,12 +138,14 @@ class Master:
             admission=self._admission,
             bulletin=self._bulletin,
             vault=vault,
+            models=models,
         )
         return Reactor(self._coordinator, effects, _now_ms)
 
     def _restore(self) -> None:
         self._aggregation.start()
-        found, sentences = find_run(self._store, self._reactor.effects.vault, self._admission.names())
+        effects = self._reactor.effects
+        found, sentences = find_run(self._store, effects.vault, self._admission.names(), effects.models.found)
         for sentence in sentences:
             self._bulletin.post("WARN", sentence, {})
         if self._journal is not None and not isinstance(found, Found):
@@ -213,6 +220,7 @@ class Master:
             parts.callback(self._store.close)
             parts.callback(self._mailbox.close)
             parts.callback(self._doors.close)
+            parts.callback(self._reactor.effects.models.stop)
             parts.callback(self._aggregation.stop)
             parts.callback(self._initialisation.stop)
             parts.callback(self._reactor.effects.evaluation.stop)

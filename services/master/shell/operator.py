@@ -14,10 +14,14 @@ from services.common.protocol.messages import RunSpec
 from services.master.core import events
 from services.master.core.coordinator import Coordinator
 from services.master.core.events import Event
+from services.master.core.state import QUEUE_MAX, QUEUED
+from services.master.core.view import queue_view
 from services.master.shell.admission import LOCAL_LABEL, Admission
 from services.master.shell.bulletin import Bulletin
 from services.master.shell.checkpoints import Vault, rounds_in
+from services.master.shell.folders import Folders
 from services.master.shell.initialisation import Initialisation
+from services.master.shell.model_copies import Places
 from services.master.shell.store import Store, wall_ms
 
 
@@ -31,6 +35,7 @@ class Operator:
     bulletin: Bulletin
     coordinator: Coordinator
     endpoints: Callable[[], list[str]]
+    places: Places
     step: Callable[[Event], None]
     offer: Callable[[Path], dict[str, Any]]
     initialisation: Initialisation
@@ -71,7 +76,7 @@ class Operator:
 
     def _look_up(self, command: Any) -> dict[str, Any]:
         if isinstance(command, control.ListRuns):
-            return {"items": self.store.runs(command.limit, command.before)}
+            return {"items": self._runs(command)}
         if isinstance(command, control.ListRounds):
             items = self.store.rounds(self._known(command.run), command.after, command.limit)
             return {"items": items, "next": items[-1]["round"] if len(items) == command.limit else None}
@@ -79,6 +84,8 @@ class Operator:
             return {"items": self._checkpoints(self._known(command.run))}
         if isinstance(command, control.ListDatasets):
             return {"items": catalog()}
+        if isinstance(command, control.ListFolders):
+            return Folders(self.places).look(command.path)
         if isinstance(command, control.CreateJoinString):
             return self._create_join(command)
         if isinstance(command, control.RevokeJoinString):
@@ -89,19 +96,35 @@ class Operator:
         return {"items": [_join_view(*row) for row in self.store.joins()]}
 
     def _create_run(self, cmd_id: str, spec: RunSpec) -> dict[str, Any] | None:
+        warnings = warnings_of(spec.outer, spec.rounds)
+        if known := self.store.run_asked_by(cmd_id):  # by a master that died before it could answer
+            return {"run": known, "warnings": warnings, "position": self._position(known)}
         _check_spec(spec)
-        if self.coordinator.state.busy:
+        if len(self.coordinator.state.queue) >= QUEUE_MAX:
             self.step(events.CreateRun(cmd_id, "none", spec))  # refused by the table, with the reason
             return None
+        self.places.check(spec.model_path)
         number = self.store.runs_made() + 1
         run = f"{spec.dataset.removeprefix('builtin:').replace('_', '-').replace(':', '-')}-{number}"
-        self.store.add_run(run, number, spec.model_dump(mode="json"), "WAITING", "created")
-        self.bulletin.start_run(wall_ms(), [])
+        self.store.add_run(run, number, spec.model_dump(mode="json"), QUEUED, "created", cmd_id)
+        self.bulletin.created_ms[run] = wall_ms()
         self.step(events.CreateRun("", run, spec))  # which cannot be refused; answered here, with the warnings
-        warnings = warnings_of(spec.outer, spec.rounds)
         for sentence in warnings:
             self.bulletin.post("WARN", f"run {run}: {sentence}", {})
-        return {"run": run, "warnings": warnings}
+        return {"run": run, "warnings": warnings, "position": self._position(run)}
+
+    def _position(self, run: str) -> int | None:
+        """In the queue, 1 is the next; None: it has begun."""
+        return next((one["position"] for one in queue_view(self.coordinator.state) if one["id"] == run), None)
+
+    def _runs(self, command: control.ListRuns) -> list[dict[str, Any]]:
+        """Rows; those that wait with their position and reason as they are now."""
+        waiting = {one["id"]: one for one in queue_view(self.coordinator.state)}
+        rows = self.store.runs(command.limit, command.before)
+        for row in rows:
+            now = waiting.get(row["id"], {"position": None})
+            row |= {name: now[name] for name in ("phase", "reason", "position") if name in now}
+        return rows
 
     def _known(self, run: str) -> str:
         if not self.store.has_run(run):

@@ -101,23 +101,27 @@ class Reactor:
         if isinstance(found, Unprepared):
             return self._prepare_again(found)
         saved, now_ms = found.saved, self.clock()
-        self.effects.bulletin.start_run(found.created_ms, found.rows)
         self.coordinator.restore(saved, now_ms)
+        self.effects.bulletin.created_ms.update(found.created_ms)
+        self.effects.bulletin.start_run(saved.run, found.rows)
         best = saved.best_eval.version if saved.best_eval else None
         self.effects.aggregation.do(lambda desk: desk.restore(saved.spec, found.checkpoint, best))
         for version in self.coordinator.state.run.rows if self.coordinator.state.run else ():
             self.effects.apply(Evaluate(saved.run, version), self._awake_ms())
         text = f"run {saved.run}, {saved.phase.value}, is taken up at version {saved.meta['version']}"
+        text += f"; {len(saved.queue)} in the queue" if saved.queue else ""
         self.effects.bulletin.post("MASTER", text, {})
         return now_ms
 
     def _prepare_again(self, found: Unprepared) -> int:
-        """A run without version 0: as if it were asked for now."""
+        """A run without version 0, and those that wait for it: as if they were asked for now."""
         now_ms = self.clock()
-        self.effects.bulletin.start_run(found.created_ms, [])
+        self.effects.bulletin.created_ms.update(found.created_ms)
         self.step(CreateRun("", found.run, found.spec))
         if found.paused:
             self.step(PauseRun("", found.run))
+        for queued in found.queue:
+            self.step(CreateRun("", queued.id, queued.spec))
         return now_ms
 
     def _awake_ms(self) -> int:

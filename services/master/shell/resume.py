@@ -1,12 +1,13 @@
 """Finding the run that was going on when the master ended."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from services.common.protocol.messages import RunSpec
 from services.master.core.recovery import Saved
-from services.master.core.state import ACTIVE, Evaluation, RunPhase
+from services.master.core.state import ACTIVE, Evaluation, ModelFile, Queued, RunPhase
 from services.master.shell.checkpoints import Checkpoint, Vault
 from services.master.shell.store import Store
 
@@ -17,34 +18,45 @@ class Found:
 
     saved: Saved
     checkpoint: Checkpoint
-    created_ms: int
+    created_ms: dict[str, int]  # of this run and of those that wait
     rows: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Unprepared:
-    """A run that was asked for and has no version 0 yet: it is prepared again."""
+    """A run that was asked for and has no version 0 yet: it is prepared (again). `queue`: those that wait for it."""
 
     run: str
     spec: RunSpec
     paused: bool
-    created_ms: int
+    created_ms: dict[str, int]
+    queue: list[Queued]
 
 
-def find_run(store: Store, vault: Vault, names: dict[str, str]) -> tuple[Found | Unprepared | None, list[str]]:
-    """The newest run with its newest good checkpoint, and sentences for the log. Repairs a lost row from the meta."""
-    runs = store.runs(limit=1)
-    if not runs:
-        return None, []
-    row = runs[0]
-    checkpoint, sentences = vault.newest_good(row["id"])
-    spec = RunSpec.model_validate_json(json.dumps(row["spec"]))
-    if checkpoint is None:
-        if row["phase"] not in ACTIVE:
+def find_run(
+    store: Store,
+    vault: Vault,
+    names: dict[str, str],
+    model: Callable[[str, str], ModelFile] = lambda run, path: ModelFile(),
+) -> tuple[Found | Unprepared | None, list[str]]:
+    """The current run with its newest good checkpoint, those that wait for it, and sentences for the log.
+
+    Where nothing goes on, the first in the queue is the current run. `model` finds what of a run lies at its path.
+    Repairs a lost row from the meta.
+    """
+    row, waiting = store.current_run(), store.queued_runs()
+    created_ms = {one["id"]: one["created_at_ms"] for one in ([row] if row is not None else []) + waiting}
+    queue = [Queued(one["id"], _spec(one)) for one in waiting]
+    checkpoint, sentences = vault.newest_good(row["id"]) if row is not None else (None, [])
+    if row is None or checkpoint is None:
+        if row is not None and row["phase"] in ACTIVE:
+            first, paused = Queued(row["id"], _spec(row)), row["phase"] == RunPhase.PAUSED
+        elif queue:
+            first, paused = queue.pop(0), False
+        else:
             return None, []
-        paused = row["phase"] == RunPhase.PAUSED
-        return Unprepared(row["id"], spec, paused, row["created_at_ms"]), [f"run {row['id']} has no version yet"]
-    meta = checkpoint.meta
+        return Unprepared(first.id, first.spec, paused, created_ms, queue), [f"run {first.id} has no version yet"]
+    meta, spec = checkpoint.meta, _spec(row)
     if sentences:
         store.drop_rounds_after(row["id"], meta["version"])
     rows = store.rounds_newest(row["id"], 1000)
@@ -74,8 +86,14 @@ def find_run(store: Store, vault: Vault, names: dict[str, str]) -> tuple[Found |
         best_eval=best,
         evaluations=before + measured,
         finished=ended or row["finished"],
+        queue=queue,
+        model=model(row["id"], spec.model_path),
     )
-    return Found(saved, checkpoint, row["created_at_ms"], rows), sentences
+    return Found(saved, checkpoint, created_ms, rows), sentences
+
+
+def _spec(row: dict[str, Any]) -> RunSpec:
+    return RunSpec.model_validate_json(json.dumps(row["spec"]))
 
 
 def _best(store: Store, run: str) -> Evaluation | None:

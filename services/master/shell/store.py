@@ -14,6 +14,7 @@ from typing import Any
 
 from services.common.errors import CheckpointError
 from services.common.host.failpoints import failpoint
+from services.master.core.state import QUEUED
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -32,6 +33,7 @@ CREATE TABLE IF NOT EXISTS rounds (run TEXT NOT NULL, round INTEGER NOT NULL, ro
 CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, kind TEXT NOT NULL,
     text TEXT NOT NULL);
 """
+_KEEP = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
 EVENTS_KEPT = 100_000
 
 
@@ -71,7 +73,7 @@ class Store:
         )
         with self._transaction("term"):
             self._write(text)
-        return int(self._read("SELECT value FROM meta WHERE key = 'term'")[0][0])
+        return int(self._meta("term"))
 
     # workers
 
@@ -117,11 +119,34 @@ class Store:
 
     # runs
 
-    def add_run(self, run: str, number: int, spec: dict[str, Any], phase: str, reason: str) -> None:
-        """A new run's row."""
+    def add_run(self, run: str, number: int, spec: dict[str, Any], phase: str, reason: str, cmd_id: str = "") -> None:
+        """A new run's row, and by which command it was asked for."""
         text = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, 0, ?)"
         with self._transaction("run-added"):
             self._write(text, run, number, json.dumps(spec), phase, reason, wall_ms())
+            self._write(_KEEP, "last_created", f"{cmd_id} {run}")
+
+    def run_asked_by(self, cmd_id: str) -> str | None:
+        """The run that this command made, if it was the last one: the master may have died before it could answer."""
+        made_by, _, run = self._meta("last_created").partition(" ")
+        return run if run and made_by == cmd_id else None
+
+    def begin_run(self, run: str, phase: str, reason: str) -> None:
+        """A run leaves the queue and is the current one."""
+        text = "UPDATE runs SET phase = ?, reason = ?, finished = 0 WHERE id = ?"
+        with self._transaction("run-saved"):
+            self._write(text, phase, reason, run)
+            self._write(_KEEP, "current_run", run)
+
+    def current_run(self) -> dict[str, Any] | None:
+        """The run that began last, also when it has ended; None before the first."""
+        run = self._meta("current_run")
+        found = self._runs("id = ? OR (? = '' AND phase <> ?) ORDER BY number DESC LIMIT 1", run, run, QUEUED)
+        return found[0] if found else None
+
+    def queued_runs(self) -> list[dict[str, Any]]:
+        """The runs that wait, in the order in which they were asked for."""
+        return self._runs("phase = ? ORDER BY number", QUEUED)
 
     def save_run(self, run: str, phase: str, reason: str, finished: bool) -> None:
         """A run's phase."""
@@ -131,12 +156,11 @@ class Store:
 
     def runs(self, limit: int, before: int | None = None) -> list[dict[str, Any]]:
         """Runs, newest first."""
-        rows = self._read(
-            "SELECT id, number, spec, phase, reason, finished, created_ms FROM runs WHERE number < ? "
-            "ORDER BY number DESC LIMIT ?",
-            2**53 if before is None else before,
-            limit,
-        )
+        return self._runs("number < ? ORDER BY number DESC LIMIT ?", 2**53 if before is None else before, limit)
+
+    def _runs(self, which: str, *values: object) -> list[dict[str, Any]]:
+        columns = "id, number, spec, phase, reason, finished, created_ms"
+        rows = self._read(f"SELECT {columns} FROM runs WHERE {which}", *values)  # noqa: S608 - `which` is ours
         names = ("id", "number", "spec", "phase", "reason", "finished", "created_at_ms")
         runs = [dict(zip(names, row, strict=True)) for row in rows]
         return [{**run, "spec": json.loads(run["spec"]), "finished": bool(run["finished"])} for run in runs]
@@ -202,6 +226,10 @@ class Store:
             for event in events:
                 self._write("INSERT INTO events (time_ms, kind, text) VALUES (?, ?, ?)", *event)
             self._write("DELETE FROM events WHERE id <= (SELECT MAX(id) FROM events) - ?", EVENTS_KEPT)
+
+    def _meta(self, key: str) -> str:
+        rows = self._read("SELECT value FROM meta WHERE key = ?", key)
+        return str(rows[0][0]) if rows else ""
 
     def _read(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         try:

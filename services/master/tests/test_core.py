@@ -40,13 +40,14 @@ _STEP = st.one_of(
     st.tuples(st.sampled_from(["join_holds", "join_works", "bad_delta"]), _WHO),
     st.tuples(st.sampled_from(["tick", "pause", "resume", "stop", "create", "restart", "fail"]), st.just("")),
     st.tuples(st.sampled_from(["diverge", "nan", "eval_good", "eval_far"]), st.just("")),
-    st.tuples(st.just("wait"), st.just("")),
+    st.tuples(st.sampled_from(["wait", "stop_waiting"]), st.just("")),
 )
 
 
 def _play(steps: list[tuple[str, str]]) -> list[str]:
     lines: list[str] = ["@1000 create k_steps=10 batch=50 rounds=4"]
-    now, seen = 1000, set()
+    now, seen, made = 1000, set(), 1
+    begun: list[int] = []
     story = Story()
     out = [story.play(lines[0])]
     for verb, who in steps:
@@ -60,7 +61,10 @@ def _play(steps: list[tuple[str, str]]) -> list[str]:
         ):
             continue
         elif verb == "create":
-            line = f"@{now} create k_steps=10 batch=50 rounds=4"
+            made += 1
+            line = f"@{now} create digits-{made} k_steps=10 batch=50 rounds=2"
+        elif verb == "stop_waiting":
+            line = f"@{now} stop digits-{made}"
         elif verb == "nan" or verb.startswith("eval"):
             run = story.coordinator.state.run
             loss = 50 if verb == "eval_far" else 0.5
@@ -76,6 +80,10 @@ def _play(steps: list[tuple[str, str]]) -> list[str]:
             line = f"@{now} {'tick' if verb == 'wait' else verb} {who}"
         out.append(story.play(line.rstrip()))
         assert not violations(story.coordinator.state)
+        current = story.coordinator.state.run
+        if current is not None and int(current.id.removeprefix("digits-")) not in begun[-1:]:
+            begun.append(int(current.id.removeprefix("digits-")))
+    assert begun == sorted(set(begun)), "each once, in the order in which they were asked for"
     return out
 
 
@@ -92,7 +100,7 @@ def test_whatever_happened_a_healthy_worker_finishes_the_run(steps: list[tuple[s
     story.play("@1000 create k_steps=10 batch=50 rounds=4")
     now = 1000
     for verb, who in steps:
-        if verb in ("stop", "fail", "create", "pause", "diverge", "nan", "eval_good", "eval_far") or (
+        if verb in ("stop", "stop_waiting", "fail", "create", "pause", "diverge", "nan", "eval_good", "eval_far") or (
             who and verb not in ("join", "left", "bye", "drain")
         ):
             continue

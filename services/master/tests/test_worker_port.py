@@ -261,7 +261,7 @@ def test_a_bug_in_the_aggregation_thread_ends_the_master_loudly(
     def broken(*_: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(Store, "save_run", broken)
+    monkeypatch.setattr(Store, "begin_run", broken)
     running = start_master(tmp_path)
     operator = console(running)
     operator.send(Command(cmd_id="command-1", command=CreateRun(spec=RunSpec(dataset="gauss3"))))

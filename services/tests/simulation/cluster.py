@@ -49,6 +49,7 @@ class Plan:
     pace: float = 1.0  # times as quick as usual
     encoding: Encoding | None = None  # by the seed, if it is not said
     rounds_in_flight: Literal["auto", 1, 2] | None = None  # by the seed, if it is not said; with units always 1
+    queue: int = 0  # the keeper lets so many runs wait
     nonsense: float = 0.0  # so many evaluations find no number, so that the run goes back
 
 
@@ -78,6 +79,7 @@ class Cluster:
         self.master: Master | None = None
         self.workers: dict[str, Worker] = {}
         self.clones: dict[str, Worker] = {}
+        self.asked: list[str] = []  # what was answered when a run should wait
         self.faults = self.restarts = 0
         self._trouble_until_ms = int(plan.hours * 3_600_000)
         self._left_out = ""
@@ -211,14 +213,17 @@ class Cluster:
         master = self.master
         if master is not None and not master.asleep:
             run = master.coordinator.state.run
+            queue = len(master.coordinator.state.queue)
             if run is None or run.phase is RunPhase.STOPPED:
-                if run is None or run.version < self.plan.rounds:
+                if not queue and (run is None or run.version < self.plan.rounds):
                     master.create(self._spec())
             elif run.phase is RunPhase.FAILED and not self.disk.full:
                 if run.prepared:
                     self.resume()
                 else:
                     master.create(self._spec())
+            elif queue < self.plan.queue:
+                self.asked.append(master.create(self._spec()))
             elif run.phase is RunPhase.PAUSED and self.world.now_ms >= self._trouble_until_ms:
                 self.resume()
         self.world.after(KEEPER_MS, self._keep)

@@ -82,6 +82,11 @@ class FaultyStore:
         self._check()
         self.store.save_assignment(run, table)
 
+    def begin_run(self, run: str, phase: str, reason: str) -> None:
+        """Fails while the disk is full."""
+        self._check()
+        self.store.begin_run(run, phase, reason)
+
     def save_run(self, run: str, phase: str, reason: str, finished: bool) -> None:
         """Fails while the disk is full."""
         self._check()

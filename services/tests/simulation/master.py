@@ -7,7 +7,7 @@ What is durable lies in a folder (in memory), which outlives a crash; `disk.py` 
 import math
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from services.common.errors import CheckpointError
 from services.common.protocol import control
 from services.common.protocol.messages import RunSpec
 from services.master.core.coordinator import Coordinator
+from services.master.core.state import ModelFile
 from services.master.shell import checkpoints
 from services.master.shell.admission import Admission
 from services.master.shell.bulletin import Bulletin
@@ -28,6 +29,7 @@ from services.master.shell.evaluation import Evaluation
 from services.master.shell.evaluator import evaluate
 from services.master.shell.initialisation import Initialisation
 from services.master.shell.keys import MasterKeys
+from services.master.shell.model_copies import ModelCopies, Places
 from services.master.shell.operator import Operator
 from services.master.shell.reactor import Letter, Reactor
 from services.master.shell.resume import find_run
@@ -39,6 +41,7 @@ from services.tests.simulation.network import Network
 from services.tests.simulation.world import World
 
 TICK_MS = 500
+COPY_MS = 20
 CHUNK_BYTES = 4096
 KEYS = MasterKeys(b"7)H%Zr9HJH3:8ZeSj3.8WM4W]XwdgMR5yVrjVa=n", b"}?O%6Rp@ONEp1v@tAF$A1>Y8W/+mJ%HO@BS]JwDX", "00" * 32)
 
@@ -112,6 +115,42 @@ class Evaluator:
         self.dead = True
 
 
+@dataclass
+class Copier:
+    """The thread that copies models: a little later. What was not copied when the master dies is lost."""
+
+    world: World
+    shipped: ModelCopies
+    alive: Callable[[], bool]
+    _waiting: set[int] = field(default_factory=set)
+
+    @property
+    def places(self) -> Places:
+        """Where models may lie: beside the simulated disk, which may be full."""
+        return self.shipped.places
+
+    def copy(self, run: str, version: int, path: str) -> None:
+        """Queue one."""
+        self._waiting.add(version)
+        self.world.after(COPY_MS, lambda: self._copy(run, version, path))
+
+    def _copy(self, run: str, version: int, path: str) -> None:
+        if self.alive():
+            self._waiting.discard(version)
+            self.shipped.post(self.shipped.copy_now(run, version, path))
+
+    def pinned(self) -> set[int]:
+        """Versions that are still to be copied."""
+        return self._waiting
+
+    def found(self, run: str, path: str) -> ModelFile:
+        """What of this run is there."""
+        return self.shipped.found(run, path)
+
+    def stop(self) -> None:
+        """Nothing to end."""
+
+
 DATASETS: dict[str, Any] = {}
 
 
@@ -130,12 +169,13 @@ class Master:
         admission = Admission(self.store, KEYS)
         self.bulletin = Bulletin(self.term, self._log, {}, self.coordinator)
         self.vault = Vault(disk.root / "runs")
+        self.copier = Copier(world, ModelCopies(Places(folder), self.vault, self._post), lambda: self.alive)
         self.desk = Desk(
             FaultyStore(self._desk_store, disk),
             FaultyVault(self.vault, disk, world),
             self._post,
             self._post,
-            lambda: self.reactor.effects.evaluation.pinned(),  # noqa: PLW0108 - made below
+            lambda: self.reactor.effects.evaluation.pinned() | self.copier.pinned(),
         )
         self.port = WorkerPort(
             socket=network,  # type: ignore[arg-type]  # a simulated socket
@@ -159,6 +199,7 @@ class Master:
             admission=admission,
             bulletin=self.bulletin,
             vault=self.vault,
+            models=self.copier,
         )
         self.reactor = Reactor(self.coordinator, effects, world.clock)
         self.operator = Operator(
@@ -168,6 +209,7 @@ class Master:
             bulletin=self.bulletin,
             coordinator=self.coordinator,
             endpoints=lambda: ["tcp://master:47820"],
+            places=self.copier.places,
             step=self.reactor.step,
             offer=lambda path: {"path": str(path)},
             initialisation=Initialisation(self.bulletin, {}, lambda check: None, world.clock),
@@ -178,7 +220,7 @@ class Master:
     def start(self) -> None:
         """Resume what was going on, open the door."""
         names = self.reactor.effects.admission.names()
-        found, _ = find_run(self.store, self.vault, names)
+        found, _ = find_run(self.store, self.vault, names, self.copier.found)
         if found is not None:
             self.reactor.resume(found)
         self.network.listen(self._turn)
@@ -222,7 +264,9 @@ class Master:
         return exact if checkpoint.residual is None else exact - checkpoint.residual
 
     def _log(self, kind: str, text: str) -> None:
-        self.world.note(f"[{kind}]", text.replace(str(self.disk.root), ""))
+        for where in (self.disk.root, self.copier.places.data):
+            text = text.replace(str(where), "")
+        self.world.note(f"[{kind}]", text)
 
     def _post(self, letter: Any) -> None:
         """From the desk or the evaluator: read in the loop's next turn."""

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from services.common.host.files import make_folders, write_durably
+from services.master.core.commands import Command, PrepareRun
+from services.master.core.events import Event
 from services.master.shell.store import wall_ms
 from services.tests.durability.disk import Killed
 from services.tests.simulation.cluster import Cluster, Outcome, Plan
 from services.tests.simulation.disk import Disk
+from services.tests.simulation.master import Master
 from services.tests.simulation.mutants import MUTANTS
 from services.tests.simulation.world import World
 
@@ -141,3 +144,26 @@ def test_a_bug_put_in_on_purpose_is_caught(name: str) -> None:
             except Exception:  # noqa: BLE001 - caught, in whatever way
                 return
     pytest.fail(f"{name} went unnoticed in {len(MUTANT_SEEDS)} seeds")
+
+
+@pytest.mark.parametrize("seed", [3, 6, 11, 14])
+def test_runs_that_wait_begin_in_order_once_each_under_any_faults(seed: int) -> None:
+    begun: list[int] = []
+    cluster = Cluster(Plan(seed, 3, hours=0.2, rounds=6, queue=3))
+    watch = cluster.oracle.watch
+
+    def look(master: Master) -> None:
+        watch(master)
+        watched = master.reactor.seen
+        assert watched is not None
+
+        def seen(now_ms: int, event: Event, commands: list[Command]) -> None:
+            begun.extend(int(one.run.rpartition("-")[2]) for one in commands if isinstance(one, PrepareRun))
+            watched(now_ms, event, commands)
+
+        master.reactor.seen = seen
+
+    cluster.oracle.watch = look  # type: ignore[method-assign]
+    cluster.run()
+    assert len(set(begun)) >= 4, "too few to say anything: choose other seeds"
+    assert begun == sorted(begun), "one that died before version 0 begins again, in its place"

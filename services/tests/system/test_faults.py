@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from services.master.shell.checkpoints import is_sealed
 from services.tests.system.cluster import Cluster, finished, lease_states, linked, version
 
 pytestmark = pytest.mark.system
@@ -109,3 +110,27 @@ def test_all_workers_are_removed_at_once_and_stay_away(tmp_path: Path) -> None:
         cluster.until(lambda state: not state["workers"], "the workers to be gone")
         for name in ("worker-1", "worker-2"):
             cluster.until_log(name, "stays away until it is started with a new join string")
+
+
+def test_runs_that_wait_begin_one_after_the_other_also_when_the_master_is_killed(tmp_path: Path) -> None:
+    short: dict[str, Any] = {"dataset": "gauss3", "k_steps": 5, "batch": 32, "rounds": 3}
+    with Cluster(tmp_path) as cluster:
+        cluster.start(workers=1)
+        cluster.run(**LONG)
+        names = [cluster.run(**short, model_path=f"models/{number}.npz") for number in (2, 3)]
+        cluster.until(lambda state: version(state) >= 1, "round 1")
+        cluster.kill("master")
+        cluster.start_master()
+        state = cluster.until(lambda state: bool(state.get("queue")), "the master to be back")
+        assert [one["id"] for one in state["queue"]] == names
+        state = cluster.until(lambda state: finished(state) and state["run"]["id"] == names[1], "the last to finish")
+        assert state["queue"] == []
+        for number in (2, 3):
+            path = tmp_path / "master" / "models" / f"{number}.npz"
+            cluster.until(lambda _, path=path: path.exists(), "the model")  # type: ignore[misc]
+            assert is_sealed(path.read_bytes())
+        for run in cluster.api.get("/api/v1/runs")["items"]:
+            assert run["finished"], run["id"]
+            rows = cluster.api.get(f"/api/v1/runs/{run['id']}/rounds?limit=500")["items"]
+            assert [row["round"] for row in rows] == list(range(1, run["spec"]["rounds"] + 1))
+            assert rows[-1]["eval_loss"] is not None, "the last version is evaluated before the next run begins"
