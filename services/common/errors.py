@@ -10,20 +10,34 @@
 An error says what happened, the value it met, what is allowed and the next step. Programmer errors are `assert`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 QUOTED_MAX = 80
 
 
+@dataclass(frozen=True)
+class Fault:
+    """One field that is not as it must be: its path with dots, a stable code, a sentence."""
+
+    field: str
+    code: str
+    message: str
+
+
 class MaheError(Exception):
-    """An operating error with a stable `code` (for machines and translations) and a sentence (for people)."""
+    """An operating error with a stable `code` (for machines and translations) and a sentence (for people).
+
+    `faults`: the fields that it is about, where they are known.
+    """
 
     code = "ERROR"
 
-    def __init__(self, sentence: str, *, code: str | None = None) -> None:
+    def __init__(self, sentence: str, *, code: str | None = None, faults: Sequence[Fault] = ()) -> None:
         super().__init__(sentence)
         self.sentence = sentence
+        self.faults = tuple(faults)
         if code is not None:
             self.code = code
 

@@ -11,9 +11,10 @@ from starlette.exceptions import HTTPException
 
 from services.common.host.logs import Log
 from services.console import page
+from services.console.codes import status_of
 from services.console.context import PROBLEMS, Console
 from services.console.guard import Guard
-from services.console.problems import MEDIA_TYPE, Problem, problem_json, status_of
+from services.console.problems import MEDIA_TYPE, Problem, problem_json
 from services.console.routes import (
     datasets,
     estimate,
@@ -30,7 +31,6 @@ from services.console.routes import (
 
 API = "/api/v1"
 VERSION = "0.1.0"
-_HTTP_CODES = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}
 
 
 def build(console: Console, hosts: frozenset[str], log: Log) -> Guard:
@@ -81,24 +81,24 @@ def _add_page(app: FastAPI, token: str) -> None:
 def _add_errors(app: FastAPI, log: Log) -> None:
     @app.exception_handler(Problem)
     async def on_problem(request: Request, problem: Problem) -> Response:
-        return _answer(request, status_of(problem.code), problem.code, problem.sentence, problem.errors)
+        return _answer(request, problem.code, problem.sentence, problem.errors)
 
     @app.exception_handler(RequestValidationError)
     async def on_invalid(request: Request, error: RequestValidationError) -> Response:
         faults = [_fault(one) for one in error.errors()]
         detail = "; ".join(map(_sentence, faults[:5]))
-        return _answer(request, 422, "VALIDATION", detail, faults)
+        return _answer(request, "VALIDATION", detail, faults)
 
     @app.exception_handler(HTTPException)
     async def on_http(request: Request, error: HTTPException) -> Response:
-        code = _HTTP_CODES.get(error.status_code, "HTTP")
+        code = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code, "HTTP")
         detail = f"{request.method} {request.url.path[:200]}: {error.detail}; the paths are in {API}/openapi.json"
-        return _answer(request, error.status_code, code, detail, headers=error.headers)
+        return _answer(request, code, detail, status=error.status_code, headers=error.headers)
 
     @app.exception_handler(Exception)
     async def on_fault(request: Request, error: Exception) -> Response:
         log("ERROR", f"{request.method} {request.url.path[:200]}: {type(error).__name__}: {error}")
-        return _answer(request, 500, "INTERNAL", "a fault in the console; its log has a line about it")
+        return _answer(request, "INTERNAL", "a fault in the console; its log has a line about it")
 
 
 def _fault(error: Mapping[str, Any]) -> dict[str, str]:
@@ -119,11 +119,12 @@ def _sentence(fault: Mapping[str, str]) -> str:
 
 def _answer(
     request: Request,
-    status: int,
     code: str,
     detail: str,
     errors: Sequence[Mapping[str, Any]] = (),
+    status: int | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
+    status = status or status_of(code)
     body = problem_json(status, code, detail, request.url.path, errors)
     return Response(body, status, headers, MEDIA_TYPE)

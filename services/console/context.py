@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import Depends, Request
+from fastapi import Depends, Header, Request
 
 from services.common.protocol.control import RunCommand, ShellCommand
 from services.console.hub import Hub
 from services.console.init import Initiator
 from services.console.link import Link
 from services.console.problems import ProblemBody, unreachable
+
+KEY_CHARACTERS_MAX = 255
 
 
 @dataclass(frozen=True)
@@ -21,9 +23,9 @@ class Console:
     token: str
     init: Initiator
 
-    async def ask(self, command: RunCommand | ShellCommand) -> dict[str, Any]:
-        """The master's answer to a command; raises Problem."""
-        return await self.link.command(command)
+    async def ask(self, command: RunCommand | ShellCommand, key: str | None = None) -> dict[str, Any]:
+        """The master's answer to a command; with an idempotency key it is carried out once. Raises Problem."""
+        return await self.link.command(command, key)
 
     def snapshot(self) -> dict[str, Any]:
         """The last known state; raises Problem before the first one."""
@@ -39,6 +41,15 @@ def _console(request: Request) -> Console:
 
 
 ConsoleDep = Annotated[Console, Depends(_console)]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=KEY_CHARACTERS_MAX,
+        description="Any text that no other request has: asked again with it, nothing is done twice and the first "
+        "answer comes again, as long as this master runs",
+    ),
+]
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     "default": {
         "model": ProblemBody,

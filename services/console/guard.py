@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.common.errors import MaheError
 from services.common.host.logs import Log
+from services.console.codes import status_of
 from services.console.problems import MEDIA_TYPE, BrokenTransfer, problem_json
 
 BODY_BYTES_MAX = 64 * 1024
@@ -35,10 +36,6 @@ _JSON = "application/json"
 
 class Refusal(MaheError):
     """Why a request is not let in."""
-
-    def __init__(self, status: int, code: str, sentence: str) -> None:
-        super().__init__(sentence, code=code)
-        self.status = status
 
 
 class Guard:
@@ -74,10 +71,9 @@ class Guard:
         host = headers.get("host", "").lower()
         if host not in self._hosts:
             raise Refusal(
-                403,
-                "HOST_REJECTED",
                 f"Host is {host[:100]!r}, answered are {', '.join(sorted(self._hosts))}; "
                 "open one of these, or name yours in MAHE_CONSOLE_HOSTS",
+                code="HOST_REJECTED",
             )
         self._check_origin(scope, headers)
         path = scope["path"]
@@ -85,22 +81,21 @@ class Guard:
             given = headers.get(TOKEN_HEADER, "").encode()
             if not hmac.compare_digest(given, self._token):
                 raise Refusal(
-                    403,
-                    "TOKEN_REJECTED",
                     "the header X-MAHE-Token is missing or wrong; reload the page, or run mahe open",
+                    code="TOKEN_REJECTED",
                 )
         _check_type(headers)
 
     def _check_origin(self, scope: Scope, headers: Headers) -> None:
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "")
         if origin is not None and origin.lower() not in self._origins:
-            raise Refusal(403, "ORIGIN_REJECTED", f"Origin is {origin[:100]!r}; only this console's own page may ask")
+            raise Refusal(f"Origin is {origin[:100]!r}; only this console's own page may ask", code="ORIGIN_REJECTED")
         if site in _OWN_SITES:
             return
         # A link on another site may open the page (it cannot read it), and nothing else.
         link = (scope["method"], headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"), scope["path"])
         if link != ("GET", "navigate", "document", PAGE):
-            raise Refusal(403, "ORIGIN_REJECTED", f"the request comes from another site (Sec-Fetch-Site: {site[:40]})")
+            raise Refusal(f"the request comes from another site (Sec-Fetch-Site: {site[:40]})", code="ORIGIN_REJECTED")
 
 
 def _has_body(headers: Headers) -> bool:
@@ -111,7 +106,7 @@ def _check_type(headers: Headers) -> None:
     given = headers.get("content-type")
     plain = (given or "").partition(";")[0].strip().lower()
     if plain != _JSON and (given is not None or _has_body(headers)):
-        raise Refusal(415, "CONTENT_TYPE", f"Content-Type is {(given or '')[:100]!r}, allowed is {_JSON}")
+        raise Refusal(f"Content-Type is {(given or '')[:100]!r}, allowed is {_JSON}", code="CONTENT_TYPE")
 
 
 async def _read_body(headers: Headers, receive: Receive) -> bytes:
@@ -122,7 +117,7 @@ async def _read_body(headers: Headers, receive: Receive) -> bytes:
     body = bytearray()
     while True:
         if (length.isdigit() and int(length) > BODY_BYTES_MAX) or len(body) > BODY_BYTES_MAX:
-            raise Refusal(413, "BODY_TOO_LARGE", f"the body is over {BODY_BYTES_MAX} bytes, which is the limit here")
+            raise Refusal(f"the body is over {BODY_BYTES_MAX} bytes, which is the limit here", code="BODY_TOO_LARGE")
         message = await receive()
         if message["type"] == "http.disconnect":
             return bytes(body)
@@ -165,7 +160,8 @@ def _with_headers(send: Send) -> Send:
 
 
 async def _answer(send: Send, path: str, refusal: Refusal) -> None:
-    body = problem_json(refusal.status, refusal.code, refusal.sentence, path)
+    status = status_of(refusal.code)
+    body = problem_json(status, refusal.code, refusal.sentence, path)
     headers = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

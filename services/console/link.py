@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import hashlib
 import itertools
 import queue
 import secrets
@@ -17,8 +18,9 @@ from typing import Any
 
 import zmq
 
-from services.common.errors import SettingsError
+from services.common.errors import ProtocolError, SettingsError
 from services.common.host.logs import Log
+from services.common.protocol import codec
 from services.common.protocol.control import Command, Event, FilePull, RunCommand, ShellCommand
 from services.console.commands import COMMAND_S, CommandDesk, Outcome, Pending
 from services.console.control_file import MasterPlace, read_place
@@ -70,11 +72,19 @@ class Link:
         self._wake_in.close()
         self._wake_out.close()
 
-    async def command(self, command: RunCommand | ShellCommand) -> dict[str, Any]:
-        """The master's answer. Raises Problem: its refusal, or MASTER_UNREACHABLE after COMMAND_S."""
+    async def command(self, command: RunCommand | ShellCommand, key: str | None = None) -> dict[str, Any]:
+        """The master's answer. Raises Problem: its refusal, or MASTER_UNREACHABLE after COMMAND_S.
+
+        With a `key` the id is made from it, also after a restart of the console: the master carries it out once.
+        """
+        message = Command(cmd_id=secrets.token_hex(12) if key is None else _id_of(key), command=command)
+        try:
+            codec.encode(message)  # here, where a refusal can be answered, not in the link's thread
+        except ProtocolError as error:
+            raise Problem(error.sentence, code=error.code) from None
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         pending = Pending(
-            Command(cmd_id=secrets.token_hex(12), command=command),
+            message,
             time.monotonic() + COMMAND_S,
             lambda outcome: self._to_loop(_settle, future, outcome),
         )
@@ -191,6 +201,10 @@ class Link:
         self._to_loop(self._hub.on_link, self._reported)
         if before.state != state or state != "live":
             self._log("LINK", f"{state}: {reason}" if reason else f"{state}: the master answers")
+
+
+def _id_of(key: str) -> str:
+    return f"key-{hashlib.sha256(key.encode()).hexdigest()[:48]}"
 
 
 def _settle(future: "asyncio.Future[Outcome]", outcome: Outcome) -> None:

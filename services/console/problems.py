@@ -1,6 +1,6 @@
 """Errors as people and programs meet them over HTTP: RFC 9457 `application/problem+json` with a stable `code`.
 
-Not for the sentences of the page: it may translate by `code`; `detail` is the English one.
+Not for what codes there are: codes.py has them. The page translates by `code`; `detail` is English.
 """
 
 import json
@@ -21,27 +21,9 @@ TITLES = {
     413: "Body too large",
     415: "Wrong content type",
     422: "Not valid",
-    500: "Fault in the console",
+    500: "Fault in MAHE",
+    502: "Master and console do not fit together",
     503: "Not available now",
-}
-_STATUS = {
-    "QUEUE_FULL": 409,
-    "RUN_UNKNOWN": 404,
-    "WORKER_UNKNOWN": 404,
-    "JOIN_UNKNOWN": 404,
-    "CHECKPOINT_UNKNOWN": 404,
-    "FILE_UNKNOWN": 404,
-    "FILE_GONE": 404,
-    "FOLDER_UNKNOWN": 404,
-    "FOLDER_NOT_ALLOWED": 403,
-    "BAD_SPEC": 422,
-    "BAD_SPECIFICATION": 422,
-    "MASTER_UNREACHABLE": 503,
-    "NOT_READY": 503,
-    "STREAMS_FULL": 503,
-    "DOWNLOADS_FULL": 503,
-    "STOPPING": 503,
-    "EVENT_ID": 422,
 }
 
 
@@ -91,11 +73,9 @@ def unreachable(sentence: str) -> Problem:
     return Problem(sentence, code="MASTER_UNREACHABLE")
 
 
-def status_of(code: str) -> int:
-    """The HTTP status of a code of ours or of the master."""
-    if code in _STATUS:
-        return _STATUS[code]
-    return 409 if code.startswith("RUN_") else 400
+def key_reused(whose: str) -> Problem:
+    """An idempotency key came with something else than before."""
+    return Problem(f"this is {whose}; take a new key for another request", code="IDEMPOTENCY_KEY_REUSED")
 
 
 def problem_json(status: int, code: str, detail: str, instance: str, errors: Sequence[Mapping[str, Any]] = ()) -> bytes:

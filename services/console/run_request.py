@@ -3,12 +3,15 @@
 For starting a run and for estimating one: both take the same body and refuse the same way.
 """
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi.exceptions import RequestValidationError
 from pydantic import Field, StringConstraints, ValidationError
 
-from services.common.errors import quoted
+from services.common.errors import Fault, quoted
+from services.common.learning import BAD_SPEC, summary
 from services.common.protocol.control import ListDatasets
 from services.common.protocol.presets import PRESETS, Preset, fill_in
 from services.common.protocol.spec import RunSpec
@@ -51,13 +54,14 @@ def card_of(cards: dict[str, Card], dataset: str) -> Card | None:
     return cards.get(dataset.removeprefix("builtin:"))
 
 
-def bad_spec(field: str, text: str) -> Problem:
-    """A field of the specification with a value that is not allowed."""
-    return Problem(text, code="BAD_SPEC", errors=[{"field": field, "code": "BAD_SPEC", "message": text}])
+def bad_spec(faults: Sequence[Fault]) -> Problem:
+    """Fields of the specification with values that are not allowed."""
+    return Problem(summary(faults), code=BAD_SPEC, errors=[asdict(fault) for fault in faults])
 
 
 def _preset(name: str | None) -> Preset | None:
     if name is None or name in PRESETS:
         return PRESETS.get(name or "")
     known = ", ".join(PRESETS)
-    raise bad_spec("preset", f"field preset is {quoted(name)}, allowed are {known}; see GET /api/v1/presets")
+    text = f"field preset is {quoted(name)}, allowed are {known}; see GET /api/v1/presets"
+    raise bad_spec([Fault("preset", BAD_SPEC, text)])

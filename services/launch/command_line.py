@@ -16,7 +16,7 @@ IN_FLIGHT: tuple[Literal["auto", 1, 2], ...] = ("auto", 1, 2)
 START_FIELDS = (
     *("dataset", "preset", "name", "rounds", "minutes_max", "patience", "min_workers", "k_steps", "k_auto"),
     *("k_steps_max", "batch", "balance", "units", "encoding", "outer", "inner", "aggregator", "clip", "trim"),
-    *("rounds_in_flight", "seed"),
+    *("rounds_in_flight", "seed", "model_path", "model_every"),
 )
 RUNS_SHOWN = 20
 
@@ -118,6 +118,8 @@ def add_start(start: argparse.ArgumentParser) -> None:
     )
     add_start_workers(start.add_argument_group("what workers do"))
     master = start.add_argument_group("what the master does")
+    master.add_argument("--model-path", metavar="FILE", help="copy the best model here (checkpoints/mahe_model.npz)")
+    master.add_argument("--model-every", type=positive, metavar="N", help="rounds between two copies (5)")
     master.add_argument("--outer", choices=OUTER, help="what the master does with the deltas (as the preset says)")
     master.add_argument("--aggregator", choices=AGGREGATORS, help="how deltas become one (clip)")
     master.add_argument("--clip", type=number, metavar="X", help="limit of a norm in medians, for aggregator clip (1)")

@@ -243,6 +243,8 @@ BAD: dict[Check, list[tuple[str, str, str]]] = {
         (DESIGN, "| `HELLO` |", "| `HALLO` |"),
         (GUIDE, "| `MAHE_MASTER_PORT` | `47820` |", "| `MAHE_MASTER_PORT` | `4782` |"),
         (TRAINING, "| `k_steps` | `50` |", "| `k_steps` | `5` |"),
+        (GUIDE, "404 `RUN_UNKNOWN`", "400 `RUN_UNKNOWN`"),
+        (GUIDE_ZH, "`BAD_CURSOR`", "`BAD_COURSE`"),
         (EXAMPLE, "#MAHE_CONSOLE_PORT=47830", "#MAHE_CONSOLE_PORT=80"),
         (EXAMPLE, "# Name of this PC", "# The name of this PC"),
         (EXAMPLE, "# settings: end", ""),

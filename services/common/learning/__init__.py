@@ -3,6 +3,7 @@
 from services.common.learning import encodings
 from services.common.learning.bits import SEED_MAX
 from services.common.learning.cards import catalog
+from services.common.learning.checking import BAD_SPEC, faults_of, summary
 from services.common.learning.datasets import Dataset, Descriptor, describe, load
 from services.common.learning.fold import Accumulator
 from services.common.learning.inner import InnerOptimizer, build_inner
@@ -16,6 +17,7 @@ from services.common.learning.specification import BAD_SPECIFICATION, Specificat
 from services.common.learning.speed import Workload, benchmark_workload, expected_samples_per_s, workload
 
 __all__ = [
+    "BAD_SPEC",
     "BAD_SPECIFICATION",
     "SEED_MAX",
     "Accumulator",
@@ -46,10 +48,12 @@ __all__ = [
     "digest",
     "encodings",
     "expected_samples_per_s",
+    "faults_of",
     "indices",
     "load",
     "permutation",
     "run_local_steps",
+    "summary",
     "trimmed_mean",
     "workload",
 ]

@@ -6,7 +6,7 @@ Not for settings of a service (pydantic-settings does those) nor for messages (t
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from services.common.errors import SettingsError, quoted
+from services.common.errors import Fault, SettingsError, quoted
 
 Specification = Mapping[str, Any]
 """JSON-like values only; never code."""
@@ -14,16 +14,22 @@ Specification = Mapping[str, Any]
 BAD_SPECIFICATION = "BAD_SPECIFICATION"
 
 
-def refuse(field: str, value: object, allowed: str) -> SettingsError:
-    """The error to raise for a field; its sentence names field, value and what is allowed."""
-    return SettingsError(f"{field} is {quoted(value)}; allowed: {allowed}.", code=BAD_SPECIFICATION)
+def refuse(field: str, value: object, allowed: str, *, name: str | None = None) -> SettingsError:
+    """The error to raise for a field; its sentence names field, value and what is allowed.
+
+    `name` is the field's own name in the specification, if that is not the last word of `field`.
+    """
+    sentence = f"{field} is {quoted(value)}; allowed: {allowed}."
+    path = name or field.rsplit(maxsplit=1)[-1].replace("[", ".").removesuffix("]")
+    fault = Fault(path, BAD_SPECIFICATION, sentence)
+    return SettingsError(sentence, code=BAD_SPECIFICATION, faults=[fault])
 
 
 def check_fields(what: str, spec: Specification, known: Collection[str]) -> None:
     """Refuses a field that is not known, so that a misspelt one never falls back to a default in silence."""
     for field in sorted(spec):
         if field not in known:
-            raise refuse(f"{what} field", field, ", ".join(sorted(known)))
+            raise refuse(f"{what} field", field, ", ".join(sorted(known)), name=field)
 
 
 def choice(what: str, spec: Specification, field: str, known: Collection[str]) -> str:

@@ -3,6 +3,7 @@
 Refuses before it trusts: number of frames, sizes, type, every field, CRC. Knows bytes, not sockets.
 """
 
+import json
 import zlib
 from collections.abc import Sequence
 from typing import Annotated, Any, TypeAlias
@@ -20,6 +21,8 @@ _FROM_WORKER: TypeAdapter[Any] = TypeAdapter(Annotated[messages.FromWorker, Fiel
 _TO_WORKER: TypeAdapter[Any] = TypeAdapter(Annotated[messages.ToWorker, Field(discriminator="t")])
 _FROM_CONSOLE: TypeAdapter[Any] = TypeAdapter(Annotated[control.FromConsole, Field(discriminator="t")])
 _TO_CONSOLE: TypeAdapter[Any] = TypeAdapter(Annotated[control.ToConsole, Field(discriminator="t")])
+
+_COMMAND_ID: TypeAdapter[str] = TypeAdapter(control.CommandId)
 
 
 def encode(message: Message, payload: Buffer | None = None) -> list[Buffer]:
@@ -57,6 +60,14 @@ def decode_to_worker(frames: Sequence[Buffer]) -> tuple[Any, Buffer | None]:
 def decode_from_console(frames: Sequence[Buffer]) -> tuple[Any, Buffer | None]:
     """(message, payload) of a console's frames at the master; raises ProtocolError."""
     return _decode(_FROM_CONSOLE, frames)
+
+
+def command_id_of(frames: Sequence[Buffer]) -> str | None:
+    """The `cmd_id` in frames that were refused, so that whoever waits for that command hears of it; None: no such."""
+    try:
+        return _COMMAND_ID.validate_python(json.loads(bytes(frames[0])[:HEADER_BYTES_MAX])["cmd_id"])
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
 
 
 def decode_to_console(frames: Sequence[Buffer]) -> tuple[Any, Buffer | None]:

@@ -1,6 +1,7 @@
 """Every message between console and master: commands with an id, and events from a sequence number.
 
-A command may be sent again with the same `cmd_id`: the stored reply comes back and nothing happens twice. Events:
+A command that does something may be sent again with the same `cmd_id`: the stored reply comes back and nothing happens
+twice; another command under that id is refused (IDEMPOTENCY_KEY_REUSED). A query is simply answered again. Events:
 SUBSCRIBE from a sequence number; what is too old, or of another term, is answered with SNAPSHOT, then events after it.
 Large bodies (snapshots, replies) travel as JSON in the payload frame; files are pulled in chunks by SHA-256.
 """
@@ -9,10 +10,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
+from services.common.protocol.limits import PAGE_ITEMS, PAGE_ITEMS_MAX
 from services.common.protocol.messages import Code, Count, Crc32, Message, Ms, Name, RunId, Sentence, WorkerId
 from services.common.protocol.spec import RunSpec
 
 CommandId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{8,64}$")]
+PageSize = Annotated[int, Field(ge=1, le=PAGE_ITEMS_MAX)]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -66,20 +69,27 @@ class RemoveAllWorkers(Message):
     name: Literal["remove_all_workers"] = "remove_all_workers"
 
 
+class GetRun(Message):
+    """One run as the store has it. Answer: the run."""
+
+    name: Literal["get_run"] = "get_run"
+    run: RunId
+
+
 class ListRuns(Message):
-    """All runs, newest first. Answer: {"items": [run]}."""
+    """Runs, newest first, `before` a number. Answer: {"items": [run], "next": number of the last if more follow}."""
 
     name: Literal["list_runs"] = "list_runs"
-    limit: Annotated[int, Field(ge=1, le=500)] = 50
+    limit: PageSize = PAGE_ITEMS
     before: Count | None = None
 
 
 class ListRounds(Message):
-    """Closed rounds of a run, in order, after a round number. Answer: {"items": [round], "next": number or null}."""
+    """Closed rounds of a run, in order, `after` a number. Answer: {"items": [round], "next": as for runs}."""
 
     name: Literal["list_rounds"] = "list_rounds"
     run: RunId
-    limit: Annotated[int, Field(ge=1, le=500)] = 50
+    limit: PageSize = PAGE_ITEMS
     after: Count = 0
 
 
@@ -104,9 +114,11 @@ class ListFolders(Message):
 
 
 class ListJoinStrings(Message):
-    """The join secrets that stand, without the secrets. Answer: {"items": [join string]}."""
+    """The join strings that stand, by id, `after` one, without secrets. Answer: {"items": [join string], "next"}."""
 
     name: Literal["list_join_strings"] = "list_join_strings"
+    limit: PageSize = PAGE_ITEMS
+    after: Count = 0
 
 
 class CreateJoinString(Message):
@@ -126,18 +138,9 @@ class RevokeJoinString(Message):
 
 
 RunCommand = CreateRun | PauseRun | ResumeRun | StopRun | RemoveWorker  # decided by the coordinator
-ShellCommand = (
-    Init
-    | RemoveAllWorkers
-    | ListRuns
-    | ListRounds
-    | ListCheckpoints
-    | ListDatasets
-    | ListFolders
-    | ListJoinStrings
-    | CreateJoinString
-    | RevokeJoinString
-)
+# Change nothing.
+Query = GetRun | ListRuns | ListRounds | ListCheckpoints | ListDatasets | ListFolders | ListJoinStrings
+ShellCommand = Init | RemoveAllWorkers | CreateJoinString | RevokeJoinString | Query
 
 
 class Command(Message):
@@ -217,11 +220,12 @@ class FileChunk(Message):
 
 
 class ControlError(Message):
-    """M->C: a message was refused, or a file is not (any more) there."""
+    """M->C: a message was refused (a command: with its `cmd_id`, if that can be read), or a file is not there."""
 
     t: Literal["ERROR"] = "ERROR"
     code: Code
     text: Sentence
+    cmd_id: CommandId | None = None
 
 
 FromConsole = Command | Subscribe | FilePull

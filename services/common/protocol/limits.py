@@ -29,6 +29,8 @@ UNITS_MAX = 1000  # in a round
 UPLOADS_STAGED_MAX = 4
 DOWNLOADS_SERVED_MAX = 16
 RANGES_MAX = 256  # ranges of one shard in one TASK
+PAGE_ITEMS = 50  # of a list, unless more or fewer are asked for
+PAGE_ITEMS_MAX = 500
 
 HEARTBEAT_MS = 2_000
 SUSPECT_MS = 6_000

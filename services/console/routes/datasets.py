@@ -1,16 +1,16 @@
 """The data set catalog."""
 
-from typing import Any
-
 from fastapi import APIRouter
 
 from services.common.protocol.control import ListDatasets
 from services.console.context import ConsoleDep
+from services.console.lists import LIMIT, Cursor, Limit, ListPage, cut
 
 router = APIRouter(prefix="/datasets", tags=["datasets"])
 
 
 @router.get("", operation_id="listDatasets", summary="Data sets with size and recommended values")
-async def list_datasets(console: ConsoleDep) -> dict[str, Any]:
+async def list_datasets(console: ConsoleDep, limit: Limit = LIMIT, cursor: Cursor = None) -> ListPage:
     """Their names go into a run's `dataset`."""
-    return await console.ask(ListDatasets())
+    answer = await console.ask(ListDatasets())
+    return cut("datasets", answer.get("items", []), "name", limit, cursor)

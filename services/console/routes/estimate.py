@@ -6,10 +6,16 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from services.common.errors import MaheError
-from services.common.learning import Model, Workload, benchmark_workload, build_model, expected_samples_per_s, workload
+from services.common.learning import (
+    Model,
+    Workload,
+    benchmark_workload,
+    build_model,
+    expected_samples_per_s,
+    faults_of,
+    workload,
+)
 from services.common.protocol.estimate import Conditions, Estimate, Pc, estimate
-from services.common.protocol.limits import PARAMETERS_MAX
 from services.common.protocol.round_time import split_sync
 from services.common.protocol.spec import RunSpec
 from services.console.context import ConsoleDep
@@ -27,16 +33,11 @@ async def estimate_run(console: ConsoleDep, request: RunRequest) -> Estimate:
     time for sending counts; until then a hint says that it is left out.
     """
     spec, cards = await complete(console, request)
-    card = card_of(cards, spec.dataset)
-    if card is None:
-        raise bad_spec("dataset", f"field dataset is {spec.dataset!r}, allowed are {', '.join(cards)}")
-    try:
-        model = _model(spec.model, card)
-    except MaheError as error:
-        raise bad_spec("model", error.sentence) from None
-    if model.n_parameters > PARAMETERS_MAX:
-        text = f"field model has {model.n_parameters} parameters, allowed are {PARAMETERS_MAX}; use a smaller one"
-        raise bad_spec("model", text)
+    faults = faults_of(spec, cards)
+    if faults:
+        raise bad_spec(faults)
+    card = cards[spec.dataset.removeprefix("builtin:")]
+    model = _model(spec.model, card)
     conditions = _conditions(console.snapshot(), spec, model, card, cards)
     return await asyncio.to_thread(estimate, spec, conditions)  # with a thousand PCs and units it takes seconds
 

@@ -10,7 +10,7 @@ from services.console.context import ConsoleDep
 router = APIRouter(prefix="/folders", tags=["folders"])
 
 
-@router.get("", operation_id="listFolders", summary="Folders and models in a folder on the master's PC")
+@router.get("", operation_id="browseFolder", summary="Folders and models in a folder on the master's PC")
 async def list_folders(console: ConsoleDep, path: Annotated[str, Query(max_length=1024)] = "") -> dict[str, Any]:
     """An empty path is the master's data folder; `roots` are where looking may begin, `more`: not all are shown.
 

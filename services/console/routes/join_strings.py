@@ -7,7 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from services.common.protocol.control import CreateJoinString, ListJoinStrings, RevokeJoinString
 from services.common.protocol.messages import Count, Name
-from services.console.context import ConsoleDep
+from services.console.context import ConsoleDep, IdempotencyKey
+from services.console.lists import LIMIT, Cursor, Limit, ListPage, after_of, page_of
 
 router = APIRouter(prefix="/join-strings", tags=["join strings"])
 
@@ -22,16 +23,19 @@ class JoinRequest(BaseModel):
 
 
 @router.get("", operation_id="listJoinStrings", summary="The join strings that stand, without their secret")
-async def list_join_strings(console: ConsoleDep) -> dict[str, Any]:
+async def list_join_strings(console: ConsoleDep, limit: Limit = LIMIT, cursor: Cursor = None) -> ListPage:
     """A join string is shown whole only once, when it is made."""
-    return await console.ask(ListJoinStrings())
+    name = "join-strings"
+    return page_of(name, await console.ask(ListJoinStrings(limit=limit, after=after_of(name, cursor) or 0)))
 
 
 @router.post("", operation_id="createJoinString", summary="Make a join string for another PC", status_code=201)
-async def create_join_string(console: ConsoleDep, wanted: JoinRequest) -> dict[str, Any]:
+async def create_join_string(
+    console: ConsoleDep, wanted: JoinRequest, idempotency_key: IdempotencyKey = None
+) -> dict[str, Any]:
     """On the other PC: `mahe join <join_string>`."""
     command = CreateJoinString(label=wanted.label, expires_s=wanted.expires_s, uses=wanted.uses)
-    return await console.ask(command)
+    return await console.ask(command, idempotency_key)
 
 
 @router.delete("/{number}", operation_id="revokeJoinString", summary="A join string stops working")

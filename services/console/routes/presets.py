@@ -12,6 +12,7 @@ class PresetList(BaseModel):
     """All presets, from the shortest run to the longest."""
 
     items: list[Preset]
+    next_cursor: None = Field(default=None, description="Always null: they are few")
     learning_rates: dict[str, float] = Field(description="What an inner optimizer gets that is named without `lr`")
 
 

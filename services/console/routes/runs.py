@@ -1,14 +1,15 @@
 """Runs: list, start, pause, resume, stop; their rounds and checkpoints."""
 
 from collections.abc import AsyncGenerator
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from services.common.protocol.control import (
     CreateRun,
+    GetRun,
     ListCheckpoints,
     ListRounds,
     ListRuns,
@@ -17,14 +18,13 @@ from services.common.protocol.control import (
     StopRun,
 )
 from services.common.protocol.messages import Count, RunId
-from services.console.context import Console, ConsoleDep
+from services.console.context import Console, ConsoleDep, IdempotencyKey
+from services.console.lists import LIMIT, Cursor, Limit, ListPage, after_of, cut, page_of
 from services.console.problems import BrokenTransfer, Problem
 from services.console.run_request import RunRequest, complete
 
-LIST_MAX = 500
 router = APIRouter(prefix="/runs", tags=["runs"])
 Version = Count | Literal["best", "latest"]
-Limit = Annotated[int, Query(ge=1, le=LIST_MAX)]
 
 
 class RunStarted(BaseModel):
@@ -36,13 +36,16 @@ class RunStarted(BaseModel):
 
 
 @router.get("", operation_id="listRuns", summary="All runs, newest first")
-async def list_runs(console: ConsoleDep, limit: Limit = 50, before: Count | None = None) -> dict[str, Any]:
-    """Page on with `before`."""
-    return await console.ask(ListRuns(limit=limit, before=before))
+async def list_runs(console: ConsoleDep, limit: Limit = LIMIT, cursor: Cursor = None) -> ListPage:
+    """Runs that are started meanwhile are on a first page only."""
+    answer = await console.ask(ListRuns(limit=limit, before=after_of("runs", cursor)))
+    return page_of("runs", answer)
 
 
 @router.post("", operation_id="createRun", summary="Start a run", status_code=201)
-async def create_run(console: ConsoleDep, request: RunRequest, response: Response) -> RunStarted:
+async def create_run(
+    console: ConsoleDep, request: RunRequest, response: Response, idempotency_key: IdempotencyKey = None
+) -> RunStarted:
     """What is given wins over the preset, that over the data set's recommendation, that over the defaults.
 
     Of `inner` and `outer` single values may be given; `inner` named without `lr` gets one that works. BAD_SPEC: a
@@ -50,7 +53,7 @@ async def create_run(console: ConsoleDep, request: RunRequest, response: Respons
     begins by itself (`position`). QUEUE_FULL: no more can wait.
     """
     spec, _ = await complete(console, request)
-    answer = await console.ask(CreateRun(spec=spec))
+    answer = await console.ask(CreateRun(spec=spec), idempotency_key)
     started = RunStarted(
         run=answer.get("run", ""), position=answer.get("position"), warnings=answer.get("warnings", [])
     )
@@ -65,11 +68,7 @@ async def get_run(console: ConsoleDep, run: RunId) -> dict[str, Any]:
     current = snapshot.get("run")
     if isinstance(current, dict) and current.get("id") == run:
         return current
-    answer = await console.ask(ListRuns(limit=LIST_MAX))
-    for item in answer.get("items", []):
-        if item.get("id") == run:
-            return dict(item)
-    raise Problem(f"there is no run {run}; GET /api/v1/runs lists them", code="RUN_UNKNOWN")
+    return await console.ask(GetRun(run=run))
 
 
 @router.post(
@@ -93,15 +92,17 @@ async def stop_run(console: ConsoleDep, run: RunId) -> dict[str, Any]:
 
 
 @router.get("/{run}/rounds", operation_id="listRounds", summary="Closed rounds in order", tags=["rounds"])
-async def list_rounds(console: ConsoleDep, run: RunId, after: Count = 0, limit: Limit = 50) -> dict[str, Any]:
-    """Page on with `after` = the answer's `next`, until that is null."""
-    return await console.ask(ListRounds(run=run, after=after, limit=limit))
+async def list_rounds(console: ConsoleDep, run: RunId, limit: Limit = LIMIT, cursor: Cursor = None) -> ListPage:
+    """A round that closes meanwhile comes on the last page."""
+    cursor_name = f"rounds of {run}"
+    after = after_of(cursor_name, cursor) or 0
+    return page_of(cursor_name, await console.ask(ListRounds(run=run, after=after, limit=limit)))
 
 
 @router.get("/{run}/checkpoints", operation_id="listCheckpoints", summary="Checkpoints kept", tags=["checkpoints"])
-async def list_checkpoints(console: ConsoleDep, run: RunId) -> dict[str, Any]:
-    """The newest ones, and the best by evaluation."""
-    return await console.ask(ListCheckpoints(run=run))
+async def list_checkpoints(console: ConsoleDep, run: RunId, limit: Limit = LIMIT, cursor: Cursor = None) -> ListPage:
+    """The newest ones, and the best by evaluation, by round."""
+    return cut("checkpoints", await _checkpoints(console, run), "round", limit, cursor)
 
 
 @router.get(
@@ -128,9 +129,13 @@ async def download_checkpoint(console: ConsoleDep, run: RunId, version: Version)
     return StreamingResponse(_rest(first, chunks), media_type="application/octet-stream", headers=headers)
 
 
-async def _find_checkpoint(console: Console, run: str, version: Version) -> dict[str, Any]:
+async def _checkpoints(console: Console, run: str) -> list[dict[str, Any]]:
     answer = await console.ask(ListCheckpoints(run=run))
-    items = sorted(answer.get("items", []), key=lambda item: int(item["round"]))
+    return sorted(answer.get("items", []), key=lambda item: int(item["round"]))
+
+
+async def _find_checkpoint(console: Console, run: str, version: Version) -> dict[str, Any]:
+    items = await _checkpoints(console, run)
     if version == "latest" and items:
         return dict(items[-1])
     for item in items:

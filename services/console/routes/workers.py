@@ -7,14 +7,15 @@ from fastapi import APIRouter
 from services.common.protocol.control import RemoveAllWorkers, RemoveWorker
 from services.common.protocol.messages import WorkerId
 from services.console.context import ConsoleDep
+from services.console.lists import LIMIT, Cursor, Limit, ListPage, cut
 
 router = APIRouter(prefix="/workers", tags=["workers"])
 
 
 @router.get("", operation_id="listWorkers", summary="All workers with state, reason and speed")
-async def list_workers(console: ConsoleDep) -> dict[str, Any]:
-    """As last told by the master; `state.link` says how fresh that is."""
-    return {"items": console.snapshot().get("workers", [])}
+async def list_workers(console: ConsoleDep, limit: Limit = LIMIT, cursor: Cursor = None) -> ListPage:
+    """By id, as last told by the master; `state.link` says how fresh that is."""
+    return cut("workers", console.snapshot().get("workers", []), "id", limit, cursor)
 
 
 @router.delete("", operation_id="removeAllWorkers", summary="Revoke all workers' keys and park them")

@@ -71,6 +71,7 @@ class ScriptedMaster:
         self._events: list[Event] = []
         self._lock = threading.Lock()
         self._kept_replies: dict[str, list[Any]] = {}
+        self._kept_commands: dict[str, Any] = {}
         self._listeners: dict[bytes, int] = {}
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._auth = ThreadAuthenticator(self._context)
@@ -168,6 +169,10 @@ class ScriptedMaster:
                 self._send(route, event)
 
     def _on_command(self, route: bytes, message: Command) -> None:
+        if self._kept_commands.setdefault(message.cmd_id, message.command) != message.command:
+            refused = ControlError(code="IDEMPOTENCY_KEY_REUSED", text="used before", cmd_id=message.cmd_id)
+            self._send(route, refused)
+            return
         if message.cmd_id not in self._kept_replies:
             command = message.command.model_dump()
             self.commands.append(command)
@@ -183,7 +188,7 @@ class ScriptedMaster:
     def _on_pull(self, route: bytes, message: FilePull) -> None:
         content = self.files.get(message.sha256)
         if content is None:
-            self._send(route, ControlError(code="FILE_UNKNOWN", text="that file is not kept any more"))
+            self._send(route, ControlError(code="FILE_GONE", text="that file is not kept any more"))
             return
         for index in message.want:
             part = content[index * message.chunk_bytes : (index + 1) * message.chunk_bytes]

@@ -9,7 +9,10 @@ import httpx
 import pytest
 import zmq
 
+from services.common.protocol.control import Command, ControlError, ListDatasets
 from services.console import commands, link, talk
+from services.console.guard import BODY_BYTES_MAX
+from services.console.problems import Problem
 from services.console.tests import scripted_cluster as cluster
 from services.console.tests.conftest import RunningConsole, wait_until
 from services.console.tests.scripted_master import ScriptedMaster
@@ -145,3 +148,35 @@ def test_no_secret_is_written_to_the_log(
     fields = json.loads((control_dir / "control.json").read_text())
     assert console.token not in written
     assert fields["secret"] not in written
+
+
+def test_a_refusal_ends_the_command_that_it_names(live: httpx.Client, master: ScriptedMaster) -> None:
+    """Both have one id, so that the master refuses the second one; a third, with no key, waits in peace."""
+    key = {"Idempotency-Key": "one"}
+    assert live.post("/api/v1/join-strings", json={"uses": 1}, headers=key).status_code == 201
+    refused = live.post("/api/v1/join-strings", json={"uses": 2}, headers=key)
+    assert (refused.json()["code"], refused.json()["detail"]) == ("IDEMPOTENCY_KEY_REUSED", "used before")
+    assert live.post("/api/v1/join-strings", json={"uses": 2}).status_code == 201
+
+
+def test_a_refusal_that_names_no_command_is_laid_to_none() -> None:
+    desk, told = commands.CommandDesk(), list[commands.Outcome]()
+    command = Command(cmd_id="command-1", command=ListDatasets())
+    desk.add(commands.Pending(command, 1.0, told.append))
+    desk.on_error(ControlError(code="HEADER_NOT_JSON", text="no"))
+    desk.on_error(ControlError(code="BAD_FIELD", text="no", cmd_id="command-2"))
+    assert told == []
+    desk.on_error(ControlError(code="BAD_FIELD", text="no", cmd_id="command-1"))
+    [problem] = told
+    assert isinstance(problem, Problem)
+    assert (problem.code, problem.sentence) == ("BAD_FIELD", "no")
+
+
+def test_what_does_not_fit_into_a_message_is_refused_and_the_link_lives(
+    live: httpx.Client, master: ScriptedMaster
+) -> None:
+    body = json.dumps({"model": {"family": "mlp", "hidden": [1] * 32_700}}, separators=(",", ":")).encode()
+    assert BODY_BYTES_MAX - 300 < len(body) <= BODY_BYTES_MAX
+    refused = live.post("/api/v1/runs", content=body, headers={"Content-Type": "application/json"})
+    assert (refused.status_code, refused.json()["code"]) == (413, "FRAME_TOO_LARGE")
+    assert live.get("/api/v1/datasets").status_code == 200

@@ -237,6 +237,33 @@ def test_a_fault_in_the_closed_part_opens_it(page: Page, master: ScriptedMaster)
     expect(page.get_by_label("Balance")).to_be_focused()
 
 
+def test_a_fault_that_the_master_finds_is_beside_its_field(page: Page, master: ScriptedMaster) -> None:
+    master.say("RUN", "stopped", cluster.run(12, phase="STOPPED", reason="stopped by the operator"))
+    expect(page.get_by_label("How to train")).to_have_value("standard")
+    faults = [{"field": path, "code": "BAD_SPEC", "message": f"no {path}"} for path in ("inner.lr", "model.hidden.1")]
+    master.replies["create_run"] = lambda _: (False, "BAD_SPEC", "no", {"errors": faults})
+    page.locator("#start").get_by_role("button", name="Start").click()
+    expect(page.locator("#start-lr-fault")).to_have_text("no inner.lr")
+    expect(page.locator("#start-hidden-fault")).to_have_text("no model.hidden.1")
+    expect(page.get_by_label("Learning rate")).to_be_focused()
+
+
+def test_what_is_asked_again_for_want_of_an_answer_is_done_once(
+    page: Page, master: ScriptedMaster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.console.link.COMMAND_S", 0.5)
+    create = page.get_by_role("button", name="Create join string")
+    master.lose_replies = 1_000
+    create.click()
+    expect(page.locator("#join .notice")).to_contain_text("The master does not answer. no answer to create_join_string")
+    master.lose_replies = 0
+    create.click()
+    expect(page.locator("#join .command")).to_have_text(f"mahe join {cluster.JOIN_STRING}")
+    assert [one["name"] for one in master.commands].count("create_join_string") == 1
+    create.click()  # this is a new one
+    wait_until(lambda: [one["name"] for one in master.commands].count("create_join_string") == 2)
+
+
 def test_clipped_rounds_and_mismatches_are_shown_when_there_are_any(page: Page, master: ScriptedMaster) -> None:
     row = page.locator("#workers tbody tr").nth(1)
     expect(row).to_contain_text("lab-pc-01")
@@ -258,6 +285,9 @@ def test_a_chinese_browser_gets_a_chinese_page(
     expect(page.locator("#start")).to_contain_text("按数据集推荐的值训练")
     expect(page.locator("#start .estimate")).to_contain_text("大约 36 s（电脑：2 台）")
     assert page.evaluate(TABLES_DIFFER) == []
+    master.replies["create_join_string"] = lambda _: (False, "ENDPOINT", "no such host", {})
+    page.get_by_role("button", name="生成加入串").click()
+    expect(page.locator("#join .notice")).to_have_text("主控无法把自己的地址写进加入串。 no such host")
     page.close()
 
 
@@ -348,7 +378,7 @@ def test_the_catalog_is_asked_once_however_slow_it_is(page: Page, master: Script
         page.wait_for_timeout(500)
         route.continue_()
 
-    page.route("**/api/v1/datasets", slowly)
+    page.route("**/api/v1/datasets*", slowly)
     page.reload()
     expect(page.get_by_label("Data set").locator("option").nth(1)).to_be_attached()
     page.wait_for_timeout(1_000)

@@ -104,31 +104,26 @@ def test_a_second_run_waits_and_its_place_is_told(live: httpx.Client, master: Sc
     master.replies["create_run"] = answers({"run": "run-8", "warnings": [], "position": 1})
     response = live.post("/api/v1/runs", json={})
     assert (response.status_code, response.json()["position"]) == (201, 1)
-    master.replies["list_runs"] = answers({"items": [waits]})
+    master.replies["get_run"] = answers(waits)
     assert live.get("/api/v1/runs/run-8").json() == waits
     master.say("QUEUE", "run run-8 is queued", {"queue": [waits]})
     wait_until(lambda: live.get("/api/v1/state").json()["snapshot"].get("queue") == [waits])
 
 
-def test_the_lists(live: httpx.Client, master: ScriptedMaster) -> None:
-    master.replies["list_datasets"] = answers({"items": cluster.DATASETS})
-    assert live.get("/api/v1/datasets").json()["items"][1]["name"] == "rings4"
-    assert [worker["id"] for worker in live.get("/api/v1/workers").json()["items"]] == ["w1", "w2", "w3", "w4"]
-    live.get("/api/v1/runs", params={"limit": 7, "before": 99})
-    assert master.commands[-1] == {"name": "list_runs", "limit": 7, "before": 99}
-    live.get("/api/v1/runs/run-7/rounds", params={"after": 3, "limit": 2})
-    assert master.commands[-1] == {"name": "list_rounds", "run": "run-7", "after": 3, "limit": 2}
+def test_folders_are_listed_or_refused(live: httpx.Client, master: ScriptedMaster) -> None:
     live.get("/api/v1/folders", params={"path": "models/新 <b>"})
     assert master.commands[-1] == {"name": "list_folders", "path": "models/新 <b>"}
     master.replies["list_folders"] = refuses("FOLDER_NOT_ALLOWED", "field path is '/etc'")
     assert live.get("/api/v1/folders", params={"path": "/etc"}).status_code == 403
 
 
-def test_one_run_is_found_in_the_state_or_in_the_list(live: httpx.Client, master: ScriptedMaster) -> None:
+def test_one_run_is_found_in_the_state_or_at_the_master(live: httpx.Client, master: ScriptedMaster) -> None:
     assert live.get("/api/v1/runs/run-7").json()["version"] == 12
     assert master.commands == []
-    master.replies["list_runs"] = answers({"items": [{"id": "run-1", "version": 30}]})
+    master.replies["get_run"] = answers({"id": "run-1", "version": 30})
     assert live.get("/api/v1/runs/run-1").json()["version"] == 30
+    assert master.commands == [{"name": "get_run", "run": "run-1"}]
+    master.replies["get_run"] = refuses("RUN_UNKNOWN", "run run-2 does not exist")
     missing = live.get("/api/v1/runs/run-2")
     assert (missing.status_code, missing.json()["code"]) == (404, "RUN_UNKNOWN")
 
@@ -149,10 +144,12 @@ def test_a_worker_is_removed_and_join_strings_are_made_and_revoked(live: httpx.C
     "code, status",
     [
         ("QUEUE_FULL", 409),
-        ("RUN_NOT_PAUSED", 409),
+        ("RUN_NOT_IN_PHASE", 409),
         ("RUN_UNKNOWN", 404),
         ("BAD_SPEC", 422),
-        ("DISK_FULL", 400),
+        ("CHECKPOINT", 503),
+        ("INTERNAL", 500),
+        ("OF_A_LATER_VERSION", 400),
     ],
 )
 def test_a_refusal_keeps_its_code_and_sentence(
@@ -186,6 +183,7 @@ def test_faults_of_fields_come_from_here_and_from_the_master(live: httpx.Client,
         ("PUT", "/api/v1/runs", 405, "METHOD_NOT_ALLOWED"),
         ("GET", "/api/v1/runs/NOT%20ONE", 422, "VALIDATION"),
         ("GET", "/api/v1/runs?limit=0", 422, "VALIDATION"),
+        ("GET", "/api/v1/runs?limit=501", 422, "VALIDATION"),
         ("DELETE", "/api/v1/join-strings/x", 422, "VALIDATION"),
         ("GET", "/api/v1/events?after=yesterday", 422, "EVENT_ID"),
         ("GET", "/docs", 404, "NOT_FOUND"),
@@ -241,7 +239,7 @@ def test_a_file_that_is_gone_is_a_404(live: httpx.Client, master: ScriptedMaster
     item = {"round": 1, "bytes": 10, "sha256": "0" * 64, "best": False}
     master.replies["list_checkpoints"] = answers({"items": [item]})
     response = live.get("/api/v1/runs/run-7/checkpoints/1")
-    assert (response.status_code, response.json()["code"]) == (404, "FILE_UNKNOWN")
+    assert (response.status_code, response.json()["code"]) == (404, "FILE_GONE")
 
 
 def test_a_file_with_other_bytes_ends_early(

@@ -120,7 +120,12 @@ def test_detached_it_says_id_sentence_and_warnings(console: FakeConsole, capsys:
     assert told[0] == "[WARN] run digits-4: outer momentum 0.9 needs about 100 rounds"
     assert "mahe watch" in told[1]
     assert command.main(["start", "--no-watch", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"type": "started", "run": "digits-4", "warnings": warnings}
+    assert json.loads(capsys.readouterr().out) == {
+        "type": "started",
+        "run": "digits-4",
+        "position": None,
+        "warnings": warnings,
+    }
 
 
 def test_a_run_that_has_to_wait_is_said_to(console: FakeConsole, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,20 +8,21 @@ import json
 import traceback
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import zmq
 
 from services.common.errors import MaheError, ProtocolError
-from services.common.protocol.codec import Buffer, crc32, decode_from_console, encode
+from services.common.protocol.codec import Buffer, command_id_of, crc32, decode_from_console, encode
 from services.common.protocol.control import (
     Alive,
     Command,
     ControlError,
     FileChunk,
     FilePull,
+    Query,
     Reply,
     Snapshot,
     Subscribe,
@@ -29,7 +30,7 @@ from services.common.protocol.control import (
 from services.common.protocol.messages import Message
 from services.master.shell.bulletin import Bulletin
 
-REPLIES_KEPT = 1_000
+REPLIES_KEPT = 1_000  # of commands that do something, until this master ends
 SUBSCRIBER_SILENT_MS = 10_000
 EVENTS_AT_ONCE = 200
 FRAMES_AT_ONCE = 64
@@ -42,6 +43,16 @@ class _Subscriber:
 
 
 @dataclass
+class _Asked:
+    """A command that came; not kept whole: it may be as large as a header, and REPLIES_KEPT of them are."""
+
+    route: bytes
+    query: bool
+    digest: bytes  # SHA-256
+    reply: list[Buffer] | None = None
+
+
+@dataclass
 class ControlPort:
     """`perform` runs a command and returns its result, or None when the reply follows through `answer`."""
 
@@ -50,8 +61,8 @@ class ControlPort:
     bulletin: Bulletin
     perform: Callable[[str, Any], dict[str, Any] | None]
     _subscribers: dict[bytes, _Subscriber] = field(default_factory=dict)
-    _replies: OrderedDict[str, list[Buffer]] = field(default_factory=OrderedDict)
-    _askers: dict[str, bytes] = field(default_factory=dict)
+    _answered: OrderedDict[str, _Asked] = field(default_factory=OrderedDict)
+    _asked: dict[str, _Asked] = field(default_factory=dict)  # without an answer yet
     _files: dict[str, Path] = field(default_factory=dict)
     _hashed: dict[Path, tuple[tuple[int, int], str]] = field(default_factory=dict)  # by (mtime_ns, size)
     _now_ms: int = 0
@@ -68,14 +79,16 @@ class ControlPort:
                 message, _ = decode_from_console(frames)
                 self._take(route, message, now_ms)
             except ProtocolError as error:
-                self._send(route, ControlError(code=error.code, text=error.sentence))
+                cmd_id = command_id_of(frames)
+                self._send(route, ControlError(code=error.code, text=error.sentence, cmd_id=cmd_id))
 
     def carry_out(self, cmd_id: str, command: Any) -> None:
         """Perform a command and answer it; one that waited comes back here."""
         try:
             result = self.perform(cmd_id, command)
         except MaheError as error:
-            self.answer(cmd_id, False, error.code, error.sentence, {})
+            faults = {"errors": [asdict(fault) for fault in error.faults]} if error.faults else {}
+            self.answer(cmd_id, False, error.code, error.sentence, faults)
             return
         except Exception as error:  # noqa: BLE001 - one command's bug must not end everybody's training
             self.bulletin.post("WARN", f"a bug: {type(command).__name__} failed: {traceback.format_exc(limit=-3)}", {})
@@ -86,15 +99,17 @@ class ControlPort:
             self.answer(cmd_id, True, "OK", "", result)
 
     def answer(self, cmd_id: str, ok: bool, code: str, text: str, result: dict[str, Any]) -> None:
-        """Reply to a command, now and whenever it is sent again; what it caused is told first."""
+        """Reply to a command, and if it is no query whenever it is sent again; what it caused is told first."""
         self.flush(self._now_ms)
-        frames = encode(Reply(cmd_id=cmd_id, ok=ok, code=code, text=text), json.dumps(result).encode())
-        self._replies[cmd_id] = frames
-        while len(self._replies) > REPLIES_KEPT:
-            self._replies.popitem(last=False)
-        route = self._askers.pop(cmd_id, None)
-        if route is not None:
-            self._send_frames(route, frames)
+        asked = self._asked.pop(cmd_id, None)
+        if asked is None:
+            return
+        asked.reply = encode(Reply(cmd_id=cmd_id, ok=ok, code=code, text=text), json.dumps(result).encode())
+        if not asked.query:
+            self._answered[cmd_id] = asked
+            while len(self._answered) > REPLIES_KEPT:
+                self._answered.popitem(last=False)
+        self._send_frames(asked.route, asked.reply)
 
     def offer(self, path: Path) -> dict[str, Any]:
         """Let a file be pulled by its SHA-256 until it is pruned; returns its facts."""
@@ -154,14 +169,19 @@ class ControlPort:
             subscriber.seq = seq
 
     def _command(self, route: bytes, message: Command) -> None:
-        known = self._replies.get(message.cmd_id)
+        asked = _Asked(route, isinstance(message.command, Query), _digest(message))
+        known = self._answered.get(message.cmd_id) or self._asked.get(message.cmd_id)
+        if known is not None and known.digest != asked.digest:
+            text = f"id {message.cmd_id} was that of another command; take a new key for another one"
+            self._send(route, ControlError(code="IDEMPOTENCY_KEY_REUSED", text=text, cmd_id=message.cmd_id))
+            return
+        if known is not None and known.reply is not None:
+            self._send_frames(route, known.reply)
+            return
         if known is not None:
-            self._send_frames(route, known)
+            known.route = route
             return
-        again = message.cmd_id in self._askers
-        self._askers[message.cmd_id] = route
-        if again:
-            return
+        self._asked[message.cmd_id] = asked
         self.carry_out(message.cmd_id, message.command)
 
     def _file(self, route: bytes, message: FilePull) -> None:
@@ -199,3 +219,7 @@ class ControlPort:
             self._subscribers.pop(route, None)
             return False
         return True
+
+
+def _digest(message: Command) -> bytes:
+    return hashlib.sha256(message.model_dump_json().encode()).digest()

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from services.common.errors import MaheError, ProtocolError
-from services.common.learning import build_inner, build_model, build_outer, catalog
+from services.common.errors import ProtocolError
+from services.common.learning import BAD_SPEC, catalog, faults_of, summary
 from services.common.learning.outer import warnings_of
 from services.common.protocol import control
-from services.common.protocol.limits import PARAMETERS_MAX
 from services.common.protocol.messages import RunSpec
 from services.master.core import events
 from services.master.core.coordinator import Coordinator
@@ -74,12 +73,15 @@ class Operator:
             return None
         return self._look_up(command)
 
-    def _look_up(self, command: Any) -> dict[str, Any]:
+    def _look_up(self, command: Any) -> dict[str, Any] | None:
+        if isinstance(command, control.GetRun):
+            return self._as_now([self.store.run(self._known(command.run)) or {}])[0]
         if isinstance(command, control.ListRuns):
-            return {"items": self._runs(command)}
+            rows = self._as_now(self.store.runs(command.limit + 1, command.before))
+            return _page(rows, "number", command.limit)
         if isinstance(command, control.ListRounds):
-            items = self.store.rounds(self._known(command.run), command.after, command.limit)
-            return {"items": items, "next": items[-1]["round"] if len(items) == command.limit else None}
+            rows = self.store.rounds(self._known(command.run), command.after, command.limit + 1)
+            return _page(rows, "round", command.limit)
         if isinstance(command, control.ListCheckpoints):
             return {"items": self._checkpoints(self._known(command.run))}
         if isinstance(command, control.ListDatasets):
@@ -93,7 +95,8 @@ class Operator:
                 raise ProtocolError(f"join string {command.id} is not there", code="JOIN_UNKNOWN")
             return {"id": command.id}
         assert isinstance(command, control.ListJoinStrings)
-        return {"items": [_join_view(*row) for row in self.store.joins()]}
+        views = [_join_view(*row) for row in self.store.joins() if row[0] > command.after]
+        return _page(views, "id", command.limit)
 
     def _create_run(self, cmd_id: str, spec: RunSpec) -> dict[str, Any] | None:
         warnings = warnings_of(spec.outer, spec.rounds)
@@ -117,10 +120,9 @@ class Operator:
         """In the queue, 1 is the next; None: it has begun."""
         return next((one["position"] for one in queue_view(self.coordinator.state) if one["id"] == run), None)
 
-    def _runs(self, command: control.ListRuns) -> list[dict[str, Any]]:
-        """Rows; those that wait with their position and reason as they are now."""
+    def _as_now(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Rows of runs; those that wait with their position and reason as they are now."""
         waiting = {one["id"]: one for one in queue_view(self.coordinator.state)}
-        rows = self.store.runs(command.limit, command.before)
         for row in rows:
             now = waiting.get(row["id"], {"position": None})
             row |= {name: now[name] for name in ("phase", "reason", "position") if name in now}
@@ -155,20 +157,15 @@ class Operator:
 
 
 def _check_spec(spec: RunSpec) -> None:
-    """Names and values of data set, model and optimizers; raises ProtocolError BAD_SPEC naming the field."""
-    entries = {entry["name"]: entry for entry in catalog()}
-    entry = entries.get(spec.dataset.removeprefix("builtin:"))
-    if entry is None:
-        raise ProtocolError(f"field dataset is {spec.dataset!r}, allowed are {', '.join(entries)}", code="BAD_SPEC")
-    try:
-        model = build_model(spec.model, entry["dimensions"], entry["classes"])
-        build_inner(spec.inner, model.n_parameters)
-        build_outer(spec.outer, n=1)  # only checked: a state as long as the model would be written in full
-    except MaheError as error:
-        raise ProtocolError(error.sentence, code="BAD_SPEC") from None
-    if model.n_parameters > PARAMETERS_MAX:
-        text = f"field model has {model.n_parameters} parameters, allowed are {PARAMETERS_MAX}; use a smaller one"
-        raise ProtocolError(text, code="BAD_SPEC")
+    """Names and values of data set, model and optimizers; raises ProtocolError BAD_SPEC with the fields."""
+    faults = faults_of(spec, {str(card["name"]): card for card in catalog()})
+    if faults:
+        raise ProtocolError(summary(faults), code=BAD_SPEC, faults=faults)
+
+
+def _page(items: list[dict[str, Any]], key: str, limit: int) -> dict[str, Any]:
+    """The first `limit` of `items`, and where the next page begins, if there is one."""
+    return {"items": items[:limit], "next": items[limit - 1][key] if len(items) > limit else None}
 
 
 def _join_view(

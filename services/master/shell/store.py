@@ -158,6 +158,10 @@ class Store:
         """Runs, newest first."""
         return self._runs("number < ? ORDER BY number DESC LIMIT ?", 2**53 if before is None else before, limit)
 
+    def run(self, run: str) -> dict[str, Any] | None:
+        """One run as `runs` tells it; None when there never was such a run."""
+        return next(iter(self._runs("id = ?", run)), None)
+
     def _runs(self, which: str, *values: object) -> list[dict[str, Any]]:
         columns = "id, number, spec, phase, reason, finished, created_ms"
         rows = self._read(f"SELECT {columns} FROM runs WHERE {which}", *values)  # noqa: S608 - `which` is ours

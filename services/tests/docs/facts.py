@@ -30,7 +30,8 @@ from services.console.settings import ConsoleSettings
 from services.launch.command_line import build_parser
 from services.master.core.table import diagram
 from services.master.settings import MasterSettings
-from services.tests.docs.text import CONTAINERS, DESIGN, EXAMPLE, GUIDE, README, README_ZH, TRAINING
+from services.tests.docs import codes
+from services.tests.docs.text import CONTAINERS, DESIGN, EXAMPLE, GUIDE, GUIDE_ZH, README, README_ZH, TRAINING
 from services.tests.tidy.source import ROOT, Source, load
 from services.worker.settings import WorkerSettings, hostname
 
@@ -186,6 +187,8 @@ GENERATED: dict[tuple[str, str], Callable[[], str]] = {
     (EXAMPLE, "settings"): settings_file,
     (EXAMPLE, "containers"): compose_file,
     (CONTAINERS, "variables"): compose_table,
+    (GUIDE, "codes"): codes.table,
+    (GUIDE_ZH, "codes"): codes.table_zh,
     (README, readme.NAME): readme.english,
     (README_ZH, readme.NAME): readme.chinese,
 }

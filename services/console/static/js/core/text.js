@@ -246,7 +246,42 @@ export const EN = {
   "log.count": "{n} lines",
 
   "dialog.cancel": "Cancel",
-  "error.offline": "The console does not answer ({detail}).",
+  "error.OFFLINE": "The console does not answer; is it still running?",
+  "error.HTTP": "The request is not understood.",
+  "error.HOST_REJECTED": "The console does not answer under this name.",
+  "error.ORIGIN_REJECTED": "Only the console's own page may ask this.",
+  "error.TOKEN_REJECTED": "The token is missing or wrong.",
+  "error.NOT_FOUND": "There is no such path.",
+  "error.QUEUE_FULL": "Too many runs wait already.",
+  "error.FOLDER_NOT_ALLOWED": "This folder is outside of what the master may show.",
+  "error.FOLDER_UNKNOWN": "There is no such folder.",
+  "error.NOT_READY": "The master has not finished its checks.",
+  "error.RUN_UNKNOWN": "There is no such run.",
+  "error.WORKER_UNKNOWN": "There is no such worker.",
+  "error.JOIN_UNKNOWN": "There is no such join string.",
+  "error.CHECKPOINT_UNKNOWN": "There is no such checkpoint.",
+  "error.FILE_GONE": "This checkpoint is not kept any more.",
+  "error.METHOD_NOT_ALLOWED": "This path does not take this method.",
+  "error.RUN_NOT_IN_PHASE": "The run is in a phase in which this cannot be done.",
+  "error.ENDPOINT": "The master cannot put its addresses into a join string.",
+  "error.BODY_TOO_LARGE": "The body of the request is too large.",
+  "error.FRAME_TOO_LARGE": "The request is too large to be passed on to the master.",
+  "error.CONTENT_TYPE": "The body must be JSON and say so.",
+  "error.VALIDATION": "A value is not allowed.",
+  "error.BAD_SPEC": "A run cannot be trained like this.",
+  "error.BAD_FIELD": "The master does not take a field of this.",
+  "error.BAD_CURSOR": "The cursor is not one of this list.",
+  "error.EVENT_ID": "This is not the id of an event.",
+  "error.IDEMPOTENCY_KEY_REUSED": "This idempotency key was used for something else.",
+  "error.INTERNAL": "This is a bug in MAHE: please report it.",
+  "error.UNKNOWN_TYPE": "The master does not know this command: are both of one version?",
+  "error.FRAME_COUNT": "The master does not understand the console: are both of one version?",
+  "error.FRAME_PAYLOAD": "The master expects another message: are both of one version?",
+  "error.CHECKPOINT": "The master's disk cannot be used.",
+  "error.MASTER_UNREACHABLE": "The master does not answer.",
+  "error.STREAMS_FULL": "Too many pages are open.",
+  "error.DOWNLOADS_FULL": "Too many downloads run.",
+  "error.STOPPING": "The console stops.",
 };
 
 export const TABLES = { en: EN, "zh-CN": ZH };
@@ -259,4 +294,10 @@ export function t(key, parameters = {}) {
   const sentence = TABLES[LANGUAGE][key];
   if (sentence === undefined) return key;
   return sentence.replace(/\{(\w+)\}/g, (_, name) => String(parameters[name] ?? "–"));
+}
+
+/** What a code means, and after it what the answer itself says. */
+export function explain(code, detail) {
+  const meaning = TABLES[LANGUAGE][`error.${code}`];
+  return meaning ? `${meaning} ${detail}` : detail;
 }

@@ -33,7 +33,7 @@ export function mountCheckpoints(root, { store, api }) {
     timer = null;
     const { id } = run;
     try {
-      const { items } = await api.checkpoints(id);
+      const items = await api.checkpoints(id);
       if (run?.id === id) show(items);
     } catch (error) {
       outcome.say(error.message);

@@ -61,7 +61,7 @@ export function mountJoin(root, { store, api }) {
 
   async function list() {
     await act(async () => {
-      const { items } = await api.joinStrings();
+      const items = await api.joinStrings();
       known = true;
       rows.hidden = items.length === 0;
       rows.replaceChildren(...items.map(row));

@@ -13,25 +13,8 @@ const NUMBERS = ["rounds", "k_steps", "batch", "min_workers", "patience", "minut
 const FILLED = ["rounds", "k_steps", "batch", "patience", "minutes_max", "encoding", "aggregator", "balance"];
 const ADVANCED = ["encoding", "outer", "inner", "lr", "hidden", "aggregator", "balance", "patience", "minutes_max"];
 const EXPLAINED = ["preset", "encoding", "outer", "inner", "aggregator", "balance"];
-// Where a fault of the specification is shown; the first that its path or sentence names.
-const PLACES = [
-  [/preset/, "preset"],
-  [/balance/, "balance"],
-  [/aggregator|clip|trim/, "aggregator"],
-  [/encoding/, "encoding"],
-  [/outer|nesterov|fed/, "outer"],
-  [/lr|learning/, "lr"],
-  [/hidden|model/, "hidden"],
-  [/inner|optimizer|momentum|beta|decay/, "inner"],
-  [/k_steps/, "k_steps"],
-  [/min_workers/, "min_workers"],
-  [/patience/, "patience"],
-  [/minutes_max/, "minutes_max"],
-  [/batch/, "batch"],
-  [/rounds/, "rounds"],
-  [/dataset/, "dataset"],
-  [/^name/, "name"],
-];
+// Where a fault of the specification is shown, if not at the field of its own name.
+const PLACES = { "inner.lr": "lr", model: "hidden", clip: "aggregator", trim: "aggregator" };
 
 export function mountStart(root, { store, api }) {
   const { body } = panel(root, t("start.title"));
@@ -103,7 +86,7 @@ export function mountStart(root, { store, api }) {
     reading = true;
     try {
       const [told, ways] = await Promise.all([api.datasets(), api.presets()]);
-      [catalog, presets, rates] = [told.items, ways.items, ways.learning_rates];
+      [catalog, presets, rates] = [told, ways.items, ways.learning_rates];
       fields.dataset.input.replaceChildren(...options(catalog.map(({ name, title }) => [name, title || name])));
       fields.preset.input.replaceChildren(...options(presets.map(({ id }) => [id, t(`start.preset.${id}`)])));
       fields.preset.input.value = PRESET;
@@ -194,17 +177,14 @@ export function mountStart(root, { store, api }) {
   }
 
   function showFaults(error) {
-    const faults = error.errors.slice();
-    if (faults.length === 0 && error.status === 422) faults.push({ field: "", message: error.message });
     let placed = 0;
-    for (const { field: path, message } of faults) {
-      const text = path || message.slice(0, 40);
-      const place = PLACES.find(([pattern]) => pattern.test(text));
-      if (!place) continue;
-      fields[place[1]].fault(message);
-      placed += 1;
+    for (const { field: path, message } of error.errors) {
+      const head = path.split(".")[0];
+      const place = fields[PLACES[path] || PLACES[head] || head];
+      place?.fault(message);
+      placed += place ? 1 : 0;
     }
-    if (placed === 0 || placed < faults.length) outcome.say(error.message);
+    if (placed === 0 || placed < error.errors.length) outcome.say(error.message);
     focusFault();
   }
 
