@@ -20,7 +20,7 @@ DEMO_OPTIONS := $(if $(ROUNDS),--rounds "$(ROUNDS)") $(if $(WORKERS),--workers "
 SIMULATE_OPTIONS := $(if $(SEED),--seed "$(SEED)") $(if $(SEEDS),--seeds "$(SEEDS)") \
 	$(if $(WORKERS),--workers "$(WORKERS)") $(if $(HOURS),--hours "$(HOURS)") $(if $(ROUNDS),--rounds "$(ROUNDS)") \
 	$(if $(NO_FAULTS),--no-faults) $(if $(UNITS),--units)
-REQUIREMENTS := dev console base build compiler
+REQUIREMENTS := dev console base build compiler page
 
 # A .venv whose Python is gone (the system's was upgraded, the folder was copied from elsewhere) is made anew.
 ifneq ($(wildcard $(VENV)/pyvenv.cfg),)
@@ -39,7 +39,7 @@ endif
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sort | awk -F ':.*## ' '{ printf "  make %-13s %s\n", $$1, $$2 }'
 
-setup: $(STAMPS)/project $(STAMPS)/kernels ## Install everything into .venv and build the kernels
+setup: $(STAMPS)/project $(STAMPS)/kernels $(STAMPS)/page ## Install everything into .venv, build the kernels
 
 kernels: $(STAMPS)/console $(STAMPS)/compiler ## Build libkernel; COMPILER="zig cc" chooses a compiler, NO_ASM=1 plain C
 	@$(PY) -m services.common.kernels.build $(KERNEL_OPTIONS)
@@ -58,7 +58,7 @@ simulate: setup $(STAMPS)/dev ## Simulate one cluster: make simulate SEED=7 WORK
 emulated: setup $(STAMPS)/dev ## Check the kernels on 64-bit Arm and an old x86-64 by qemu, and with bugs put in
 	@$(PY) -m pytest -m emulated $(ARGS)
 
-check: $(STAMPS)/dev ## Check formatting, lint, types (Linux, Windows, macOS) and the tidy rules
+check: $(STAMPS)/dev $(STAMPS)/page ## Check formatting, lint, types (Linux, Windows, macOS) and the tidy rules
 	@echo "[CHECK] ruff"
 	@$(PY) -m ruff format --quiet --check . || { echo "[CHECK] to repair: $(PY) -m ruff format ."; exit 1; }
 	@$(PY) -m ruff check --quiet .
@@ -66,6 +66,8 @@ check: $(STAMPS)/dev ## Check formatting, lint, types (Linux, Windows, macOS) an
 		echo "[CHECK] mypy for $$system"; \
 		$(PY) -m mypy --no-error-summary --platform $$system --cache-dir .mypy_cache/$$system || exit 1; \
 	done
+	@echo "[CHECK] types of the page"
+	@$(PY) -m services.console.vendor --check
 	@echo "[CHECK] tidy"
 	@$(PY) -m pytest services/tests/test_tidy.py
 
@@ -128,7 +130,8 @@ requirements: $(STAMPS)/dev ## Pin requirements/*.txt again from pyproject.toml;
 	done
 
 clean: ## Remove what was built and cached; .venv and your data stay
-	@rm -rf build dist services/common/kernels/lib .mypy_cache .ruff_cache .pytest_cache .hypothesis ./*.egg-info
+	@rm -rf build dist services/common/kernels/lib services/console/static/vendor \
+		.mypy_cache .ruff_cache .pytest_cache .hypothesis ./*.egg-info
 	@find services libkernel -type d -name __pycache__ -prune -exec rm -rf {} +
 	@echo "[CLEAN] removed build products and caches"
 
@@ -166,6 +169,13 @@ $(STAMPS)/dev: $(STAMPS)/console requirements/dev.txt
 $(STAMPS)/project: $(STAMPS)/console pyproject.toml
 	@echo "[SETUP] the command $(VENV)/bin/mahe"
 	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# What the page is made of, by npm; where there is none, by the one in a Python package.
+$(STAMPS)/page: $(STAMPS)/console requirements/page.txt services/console/package.json services/console/vendor.py
+	@echo "[SETUP] packages of the page: services/console/package.json"
+	@command -v npm >/dev/null || $(PIP_INSTALL) --require-hashes -r requirements/page.txt
+	@$(PY) -m services.console.vendor
 	@touch $@
 
 # What the kernels are timed against, in an environment of its own. What there is not for this machine is left out, and

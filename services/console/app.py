@@ -25,6 +25,7 @@ from services.console.routes import (
     presets,
     runs,
     state,
+    support,
     ui_ready,
     workers,
 )
@@ -55,7 +56,7 @@ def build(console: Console, hosts: frozenset[str], log: Log) -> Guard:
         lifespan=lifespan,
     )
     app.state.console = console
-    for module in (state, runs, estimate, presets, workers, datasets, folders, join_strings, events, ui_ready):
+    for module in (state, runs, estimate, presets, workers, datasets, folders, join_strings, events, support, ui_ready):
         app.include_router(module.router, prefix=API, responses=PROBLEMS)
     app.include_router(health.router)
     _add_page(app, console.token)

@@ -10,6 +10,7 @@ from services.console.hub import Hub
 from services.console.init import Initiator
 from services.console.link import Link
 from services.console.problems import ProblemBody, unreachable
+from services.console.settings import ConsoleSettings
 
 KEY_CHARACTERS_MAX = 255
 
@@ -22,6 +23,7 @@ class Console:
     link: Link
     token: str
     init: Initiator
+    settings: ConsoleSettings
 
     async def ask(self, command: RunCommand | ShellCommand, key: str | None = None) -> dict[str, Any]:
         """The master's answer to a command; with an idempotency key it is carried out once. Raises Problem."""

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from services.common.errors import MaheError
 from services.common.host.logs import Log
 from services.console.codes import status_of
+from services.console.page import import_map_source
 from services.console.problems import MEDIA_TYPE, BrokenTransfer, problem_json
 
 BODY_BYTES_MAX = 64 * 1024
@@ -19,8 +20,8 @@ TOKEN_HEADER = "x-mahe-token"  # noqa: S105 - the name of a header, not a token
 PROTECTED = "/api"
 PAGE = "/"
 CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
-    "base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
+    f"default-src 'none'; script-src 'self' {import_map_source()}; style-src 'self'; "
+    "connect-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
 )
 HEADERS = {
     "content-security-policy": CSP,

@@ -59,13 +59,13 @@ class Mirror:
             return None
         return [event for event in self._ring if event.seq > seq]
 
-    def recent(self) -> list[Event]:
-        """The last RECENT_LINES_MAX events that are log lines (they have a text), oldest first."""
+    def recent(self, lines_max: int = RECENT_LINES_MAX) -> list[Event]:
+        """The last events that are log lines (they have a text), oldest first."""
         lines: list[Event] = []
         for event in reversed(self._ring):
             if event.text:
                 lines.append(event)
-                if len(lines) == RECENT_LINES_MAX:
+                if len(lines) == lines_max:
                     break
         return lines[::-1]
 

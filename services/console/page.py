@@ -4,16 +4,24 @@ Names and types come from a table: no path of a request ever reaches the file sy
 decides what a script is.
 """
 
+import base64
 import hashlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from services.console.vendor import NOTE, VENDOR
+
 FOLDER = Path(__file__).parent / "static"
 INDEX = "index.html"
 TOKEN_MARK = "{{token}}"  # noqa: S105 - where the token goes
+UNREADY = """<!doctype html><title>MAHE</title>
+<p>The page's packages are not installed here. Run <code>make setup</code>, then reload. The API works without them.</p>
+"""
+IMPORT_MAP = re.compile(r'<script type="importmap">(.*?)</script>', re.DOTALL)
 TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -44,8 +52,18 @@ def load_assets(folder: Path = FOLDER) -> dict[str, Asset]:
 
 def index(token: str) -> Response:
     """The page itself, with the token for its requests; never stored."""
+    headers = {"cache-control": "no-store"}
+    if not (VENDOR / NOTE).is_file():
+        return HTMLResponse(UNREADY, 503, headers)
     text = (FOLDER / INDEX).read_text("utf-8").replace(TOKEN_MARK, token)
-    return HTMLResponse(text, headers={"cache-control": "no-store"})
+    return HTMLResponse(text, headers=headers)
+
+
+def import_map_source() -> str:
+    """How the content security policy names the one inline script, the import map: by its SHA-256 (CSP 3, 2.3.1)."""
+    found = IMPORT_MAP.search((FOLDER / INDEX).read_text("utf-8"))
+    assert found is not None, f"{INDEX} has no import map"
+    return f"'sha256-{base64.b64encode(hashlib.sha256(found[1].encode()).digest()).decode()}'"
 
 
 def asset_response(asset: Asset, request: Request) -> Response:

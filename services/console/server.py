@@ -82,7 +82,7 @@ class ConsoleProcess:
         url = page_url(settings, port)
         link = Link(self._hub, settings.control_dir, settings.master, settings.control_wait_s, self._log)
         init = Initiator(self._hub, link.command, settings.ui_wait_s, self._log)
-        app = build(Console(self._hub, link, token, init), settings.hosts_allowed(port), self._log)
+        app = build(Console(self._hub, link, token, init, settings), settings.hosts_allowed(port), self._log)
         config = uvicorn.Config(
             app,
             http="h11",

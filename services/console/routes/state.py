@@ -21,7 +21,13 @@ async def get_state(console: ConsoleDep) -> dict[str, Any]:
         "seq": mirror.seq,
         "snapshot": mirror.snapshot,
         "recent": [
-            {"id": f"{event.term}:{event.seq}", "time_ms": event.time_ms, "kind": event.kind, "text": event.text}
+            {
+                "id": f"{event.term}:{event.seq}",
+                "time_ms": event.time_ms,
+                "kind": event.kind,
+                "text": event.text,
+                "data": event.data if "code" in event.data else {},  # for a translation; the rest is in the state
+            }
             for event in mirror.recent()
         ],
     }

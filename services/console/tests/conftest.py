@@ -5,14 +5,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+from playwright.sync_api import Browser, Page, expect
 
 from services.console.server import ConsoleProcess
 from services.console.settings import ConsoleSettings
 from services.console.tests import scripted_cluster
+from services.console.tests.pages import prepare
 from services.console.tests.scripted_master import ScriptedMaster
+from services.tests.browser.chromium import chromium, open_page
 
 READY_S = 10.0
 
@@ -71,6 +75,12 @@ def wait_until(what: Callable[[], bool], *, timeout_s: float = 15.0) -> None:
     raise AssertionError(f"not true after {timeout_s} s")
 
 
+def last_command(master: ScriptedMaster, name: str) -> dict[str, Any]:
+    """The newest command of that name, once there is one."""
+    wait_until(lambda: any(command["name"] == name for command in master.commands))
+    return next(command for command in reversed(master.commands) if command["name"] == name)
+
+
 @pytest.fixture
 def control_dir(tmp_path: Path) -> Path:
     return tmp_path / "control"
@@ -101,3 +111,21 @@ def live(master: ScriptedMaster, client: httpx.Client) -> httpx.Client:
     assert master.endpoint
     wait_until(lambda: client.get("/readyz").status_code == 200)
     return client
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def page(browser: Browser, master: ScriptedMaster, console: RunningConsole) -> Iterator[Page]:
+    """The page, live; it may not have made an error or asked anybody else in the end."""
+    prepare(master)
+    page, seen = open_page(browser, console.url)
+    expect(page.locator("#header")).to_contain_text("●live")
+    yield page
+    assert seen.errors == []
+    assert seen.outside == []
+    page.close()

@@ -144,7 +144,7 @@ def test_every_field_of_the_answer_is_described(client: httpx.Client) -> None:
 
 def test_the_page_has_a_sentence_for_every_code() -> None:
     """In English; that Chinese has the same keys is a test of the page."""
-    text = load_assets()["js/core/text.js"].body.decode()
+    text = load_assets()["i18n/en.json"].body.decode()
     wanted = [f"estimate.hint.{code}" for code in get_args(HintCode)]
     wanted += [f"estimate.verdict.{code}" for code in get_args(VerdictCode)]
     wanted += [f"estimate.leave.{code}" for code in get_args(LeftOutCode)]

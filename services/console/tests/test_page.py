@@ -1,65 +1,29 @@
-"""The page in Chromium against a scripted master: what it shows, what it asks first, what it never does."""
+"""The page in Chromium against a scripted master: its frame, the dashboard, the stream, and what it never does."""
 
+import gzip
+import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
 
+from services.console.page import FOLDER, TYPES
 from services.console.tests import scripted_cluster as cluster
-from services.console.tests.conftest import RunningConsole, running_console, wait_until
-from services.console.tests.scripted_master import ScriptedMaster, answers
-from services.tests.browser.chromium import chromium, open_page
+from services.console.tests.conftest import RunningConsole, last_command, running_console
+from services.console.tests.pages import HOSTILE, prepare
+from services.console.tests.scripted_master import ScriptedMaster
 
 pytestmark = pytest.mark.browser
-TABLES_DIFFER = """async () => {
-    const { TABLES } = await import("./static/js/core/text.js");
-    const [en, zh] = [TABLES.en, TABLES["zh-CN"]];
-    const named = (text) => (text.match(/\\{\\w+\\}/g) || []).toSorted().join();
-    return Object.keys({ ...en, ...zh }).filter((key) => !en[key] || !zh[key] || named(en[key]) !== named(zh[key]));
-}"""
+VIEWS = ["dashboard", "training", "runs", "cluster", "logs", "try", "deploy", "assistant"]
 WIDTHS = [320, 360, 800, 1440, 2560]
-HOSTILE = '<img src=x onerror="document.title=1">\u202e & "quoted" <script>document.title=2</script>'
+PAGE_BYTES_MAX = 150 * 1024  # by gzip, all of it
+USED = re.compile(r'\bt\(\s*"([^"]+)"')
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as running:
-        yield running
-
-
-@pytest.fixture
-def page(browser: Browser, master: ScriptedMaster, console: RunningConsole) -> Iterator[Page]:
-    prepare(master)
-    page, seen = open_page(browser, console.url)
-    expect(page.locator("#header")).to_contain_text("●live")
-    yield page
-    assert seen.errors == []
-    assert seen.outside == []
-    page.close()
-
-
-def prepare(master: ScriptedMaster) -> None:
-    item = {"round": 12, "bytes": 300_000, "sha256": master.keep_file(b"z" * 300_000), "best": True}
-    joins = {"id": 1, "label": "page", "uses_left": 20, "expires_at_ms": 1_796_003_600_000, "state": "valid"}
-    replies: dict[str, dict[str, Any]] = {
-        "list_datasets": {"items": cluster.DATASETS},
-        "list_checkpoints": {"items": [item]},
-        "list_join_strings": {"items": [joins]},
-        "create_join_string": {**joins, "join_string": cluster.JOIN_STRING},
-        "create_run": {"run": "digits-8"},
-        "stop_run": {"run": "run-7"},
-        "remove_worker": {"worker": "w2"},
-    }
-    for name, result in replies.items():
-        master.replies[name] = answers(result)
-
-
-def last_command(master: ScriptedMaster, name: str) -> dict[str, Any]:
-    wait_until(lambda: any(command["name"] == name for command in master.commands))
-    return next(command for command in reversed(master.commands) if command["name"] == name)
+def tables() -> dict[str, dict[str, str]]:
+    """Language -> key -> sentence."""
+    return {path.stem: json.loads(path.read_text("utf-8")) for path in sorted((FOLDER / "i18n").glob("*.json"))}
 
 
 def test_it_shows_the_run_and_its_numbers_move(page: Page, master: ScriptedMaster) -> None:
@@ -72,206 +36,94 @@ def test_it_shows_the_run_and_its_numbers_move(page: Page, master: ScriptedMaste
         master.say("RUN", "", cluster.run(number))
     expect(run).to_contain_text("14 / 30")
     expect(run.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "14")
-    expect(page.locator("#loss circle")).to_have_count(14)
-    expect(page.locator("#log")).to_contain_text("[ROUND] round=14 workers=4")
-    expect(page.locator("#loss figcaption")).to_contain_text("at round 14")
+    expect(page.locator("#loss-chart figcaption")).to_have_text(
+        re.compile(r"Loss, eval 0\.\d+ at 14; 14 rounds in all")
+    )
 
 
-def test_the_chart_is_read_with_mouse_and_keys(page: Page) -> None:
-    chart = page.locator("#loss .chart")
-    chart.hover(position={"x": 60, "y": 60})
-    expect(page.locator("#loss .meta")).to_contain_text("round 1: eval 1.")
-    chart.focus()
+def test_the_curve_is_read_with_keys_and_as_a_table(page: Page) -> None:
+    plot, readout = page.locator("#loss-chart .plot"), page.locator("#loss-chart .readout")
+    plot.focus()
+    page.keyboard.press("Home")
+    expect(readout).to_contain_text("1: eval 1.")
     page.keyboard.press("End")
-    expect(page.locator("#loss .meta")).to_contain_text("round 12: eval 0.")
+    expect(readout).to_contain_text("12: eval 0.")
     page.keyboard.press("ArrowLeft")
-    expect(page.locator("#loss .meta")).to_contain_text("round 11: eval 0.")
+    expect(readout).to_contain_text("11: eval 0.")
+    page.locator("#loss-chart summary").click()
+    expect(page.locator("#loss-chart tbody tr")).to_have_count(12)
 
 
-def test_it_shows_workers_with_state_and_reason(page: Page, master: ScriptedMaster) -> None:
-    rows = page.locator("#workers tbody tr")
-    expect(rows).to_have_count(4)
-    names = rows.locator("td.name > span")
-    expect(names).to_have_text(["dorm-417", "lab-pc-01", "lab-pc-02", "office-mac"])
-    expect(rows.nth(0)).to_contain_text("◐ paused")
-    expect(rows.nth(0)).to_contain_text("paused: on battery")
-    expect(rows.nth(1)).to_contain_text("● training 12/50")
-    expect(rows.nth(3)).to_contain_text("▲ LOST")
-    master.say("PROGRESS", "", {"workers": [{"id": "w1", "step": 44}]})
-    expect(rows.nth(1)).to_contain_text("training 44/50")
-    master.say("WORKER", "lab-pc-02 has left", {"id": "w2", "gone": True})
-    expect(rows).to_have_count(3)
+def test_what_was_zoomed_to_is_held_until_follow(page: Page, master: ScriptedMaster) -> None:
+    box = page.locator("#loss-chart .u-over").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 60, steps=4)
+    page.mouse.up()
+    follow = page.locator("#loss-chart").get_by_role("button", name="Follow")
+    expect(follow).to_be_visible()
+    master.say("ROUND", "round=13 workers=4", cluster.history_row(13))
+    expect(page.locator("#loss-chart figcaption")).to_contain_text("at 13")
+    expect(follow).to_be_visible()
+    follow.click()
+    expect(follow).to_be_hidden()
 
 
-def test_stop_and_remove_ask_first(page: Page, master: ScriptedMaster) -> None:
-    page.get_by_role("button", name="Stop").click()
+def test_the_axis_is_chosen_and_kept(page: Page) -> None:
+    page.get_by_label("against").select_option("time")
+    expect(page.locator("#loss-chart figcaption")).to_contain_text("at 22 s")
+    page.get_by_label("against").select_option("bytes")
+    expect(page.locator("#loss-chart figcaption")).to_contain_text("at 3.5 MiB")
+    page.reload()
+    expect(page.get_by_label("against")).to_have_value("bytes")
+
+
+def test_bytes_saved_come_with_their_formula(page: Page) -> None:
+    # 12 rounds of 6,400 samples in batches of 32: 2,400 steps; 8 bytes x 8,970 x 2,400 against 12 x 301,480 bytes.
+    expect(page.locator("#savings")).to_contain_text("47.6 ×")
+    expect(page.locator("#savings")).to_contain_text("2 × 4 bytes × 8,970 parameters × 2,400 local steps = 164.2 MiB")
+
+
+def test_stop_asks_first(page: Page, master: ScriptedMaster) -> None:
+    stop = page.locator("#run").get_by_role("button", name="Stop")
+    stop.click()
     expect(page.get_by_role("dialog")).to_contain_text("Stop this run?")
     page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    expect(stop).to_be_focused()
     assert not [command for command in master.commands if command["name"] == "stop_run"]
-    page.get_by_role("button", name="Stop").click()
+    stop.click()
     page.get_by_role("dialog").get_by_role("button", name="Stop").click()
     assert last_command(master, "stop_run")["run"] == "run-7"
-    page.get_by_role("button", name="Remove worker lab-pc-02").click()
-    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
-    assert last_command(master, "remove_worker")["worker"] == "w2"
 
 
-def test_a_run_is_started_with_recommended_values_and_faults_beside_their_field(
-    page: Page, master: ScriptedMaster
-) -> None:
-    start = page.locator("#start")
-    expect(start.get_by_role("button", name="Start")).to_be_disabled()
-    expect(start).to_contain_text("A run goes on")
+def test_try_it_now_starts_the_bundled_data_at_once(page: Page, master: ScriptedMaster) -> None:
     master.say("RUN", "stopped", cluster.run(12, phase="STOPPED", reason="stopped by the operator"))
-    page.get_by_label("Data set").select_option("rings4")
-    expect(page.get_by_label("Hidden layers")).to_have_value("32, 32")
-    expect(start).to_contain_text("2 dimensions · 4 classes · 1,600 to train, 400 held out")
-    page.get_by_label("Local steps").fill("0")
-    page.get_by_label("Rounds", exact=True).fill("many")
-    start.get_by_role("button", name="Start").click()
-    expect(page.locator("#start-rounds-fault")).to_have_text("a number, please")
-    page.get_by_label("Rounds", exact=True).fill("5")
-    start.get_by_role("button", name="Start").click()
-    expect(page.locator("#start-k-steps-fault")).to_contain_text("greater than or equal to 1")
-    expect(page.get_by_label("Local steps")).to_be_focused()
-    page.get_by_label("Local steps").fill("25")
-    start.get_by_role("button", name="Start").click()
-    expect(start).to_contain_text("Started: digits-8")
+    page.get_by_role("button", name="Try it now").click()
     spec = last_command(master, "create_run")["spec"]
-    assert (spec["dataset"], spec["rounds"], spec["k_steps"], spec["batch"]) == ("rings4", 5, 25, 16)
-    assert spec["model"] == {"family": "mlp", "hidden": [32, 32]}
-    assert spec["inner"] == {"name": "adamw", "lr": 0.01}
-    assert (spec["encoding"], spec["outer"]) == ("int8", {"name": "fedavg", "lr": 1})
+    assert (spec["dataset"], spec["min_workers"]) == ("digits", 1)
 
 
-def test_a_preset_fills_the_form_and_explains_itself(page: Page, master: ScriptedMaster) -> None:
-    start = page.locator("#start")
-    master.say("RUN", "stopped", cluster.run(12, phase="STOPPED", reason="stopped by the operator"))
-    preset = page.get_by_label("How to train")
-    expect(preset).to_have_value("standard")
-    expect(start).to_contain_text("right for most runs")
-    expect(page.get_by_label("Rounds", exact=True)).to_have_value("30")
-    preset.select_option("thorough")
-    expect(page.get_by_label("Rounds", exact=True)).to_have_value("60")
-    expect(start).to_contain_text("the learning rate rises, then falls")
-    page.get_by_label("Data set").select_option("rings4")
-    expect(preset).to_have_value("thorough")
-    start.get_by_role("button", name="Start").click()
-    expect(start).to_contain_text("Started: digits-8")
-    spec = last_command(master, "create_run")["spec"]
-    assert (spec["dataset"], spec["rounds"], spec["k_steps"], spec["batch"]) == ("rings4", 60, 100, 16)
-    assert spec["inner"] == {"name": "adamw", "lr": 0.01, "schedule": "cosine", "warmup": 0.05}
-    assert spec["outer"] == {"name": "nesterov", "lr": 0.7, "mu": 0.6}
+def test_every_view_has_its_address_its_key_and_its_heading(page: Page) -> None:
+    for at, name in enumerate(VIEWS, start=1):
+        page.keyboard.press(str(at))
+        expect(page.locator(f"main.view-{name} h1")).to_be_attached()
+        assert page.evaluate("() => location.hash") == f"#/{name}"
+        expect(page.locator(f".nav [href='#/{name}']")).to_have_attribute("aria-current", "page")
+    page.go_back()
+    expect(page.locator("main.view-deploy")).to_be_attached()
 
 
-def test_the_estimate_follows_the_form_and_the_workers(page: Page, master: ScriptedMaster) -> None:
-    estimate = page.locator("#start .estimate")
-    # 30 rounds of 50 steps of 32 samples on two workers of 900 and 1,800 samples/s.
-    expect(estimate).to_contain_text("About 36 s (PCs: 2) · 66.8 passes over the data · 35.2 KiB a round")
-    expect(estimate).to_contain_text("One PC alone finishes in 53 s: you need no second one.")
-    expect(estimate.locator("li").first).to_contain_text("△ So many passes tend to be learnt by heart")
-    page.get_by_label("Rounds", exact=True).fill("300")
-    expect(estimate).to_contain_text("About 6:02 min")
-    expect(estimate).to_contain_text("2 PCs are 1.5 times as fast as the fastest alone.")
-    page.get_by_label("Rounds", exact=True).fill("many")
-    expect(estimate).to_be_hidden()
-    expect(page.locator("#start-rounds-fault")).to_be_hidden()
-    page.get_by_label("Rounds", exact=True).fill("300")
-    expect(estimate).to_be_visible()
-    master.say("WORKER", "lab-pc-01 has left", {"id": "w1", "gone": True})
-    expect(estimate).to_contain_text("One PC is here")
-    assert [command for command in master.commands if command["name"] == "create_run"] == []
-
-
-def test_momentum_in_a_short_run_is_warned_of_while_choosing(page: Page) -> None:
-    warning = page.locator("#start .notice.warn")
-    expect(page.get_by_label("How to train")).to_have_value("standard")
-    expect(warning).to_be_hidden()
-    page.get_by_label("How to train").select_option("long")
-    expect(warning).to_be_hidden()
-    page.get_by_label("Rounds", exact=True).fill("40")
-    expect(warning).to_have_text(
-        "△ Momentum 0.9 needs about 100 rounds; this run has 40. Better: nesterov 0.7/0.6, or fedavg."
-    )
-    page.get_by_label("Rounds", exact=True).fill("20")
-    expect(warning).to_contain_text("Better: fedavg.")
-    page.get_by_label("Rounds", exact=True).fill("100")
-    expect(warning).to_be_hidden()
-
-
-def test_the_advanced_part_is_opened_and_used_by_keyboard(page: Page, master: ScriptedMaster) -> None:
-    master.say("RUN", "stopped", cluster.run(12, phase="STOPPED", reason="stopped by the operator"))
-    expect(page.get_by_label("How to train")).to_have_value("standard")
-    for name in ("Encoding", "Outer optimizer", "Inner optimizer", "Aggregator", "Balance"):
-        expect(page.get_by_label(name)).to_be_hidden()
-    page.get_by_label("Min workers").focus()
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    expect(page.get_by_label("Encoding")).to_be_visible()
-    page.keyboard.press("Tab")
-    page.keyboard.type("int4")
-    for choice in ("nesterov 0.7/0.6", "adamw"):
-        page.keyboard.press("Tab")
-        page.keyboard.type(choice)
-    expect(page.get_by_label("Learning rate")).to_have_value("0.001")
-    for _ in range(3):
-        page.keyboard.press("Tab")
-    page.keyboard.type("median")
-    expect(page.get_by_label("Balance")).to_have_value("equal")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    expect(page.locator("#start")).to_contain_text("Started: digits-8")
-    spec = last_command(master, "create_run")["spec"]
-    assert (spec["encoding"], spec["aggregator"], spec["balance"]) == ("int4", "median", "equal")
-    assert spec["inner"] == {"name": "adamw", "lr": 0.001}
-    assert spec["outer"] == {"name": "nesterov", "lr": 0.7, "mu": 0.6}
-
-
-def test_a_fault_in_the_closed_part_opens_it(page: Page, master: ScriptedMaster) -> None:
-    master.say("RUN", "stopped", cluster.run(12, phase="STOPPED", reason="stopped by the operator"))
-    expect(page.get_by_label("How to train")).to_have_value("standard")
-    page.get_by_label("Aggregator").evaluate("(node) => { node.value = 'median'; }")  # its shares are not equal now
-    page.locator("#start").get_by_role("button", name="Start").click()
-    expect(page.locator("#start-balance-fault")).to_contain_text("weighs all alike: use equal")
-    expect(page.get_by_label("Balance")).to_be_focused()
-
-
-def test_a_fault_that_the_master_finds_is_beside_its_field(page: Page, master: ScriptedMaster) -> None:
-    master.say("RUN", "stopped", cluster.run(12, phase="STOPPED", reason="stopped by the operator"))
-    expect(page.get_by_label("How to train")).to_have_value("standard")
-    faults = [{"field": path, "code": "BAD_SPEC", "message": f"no {path}"} for path in ("inner.lr", "model.hidden.1")]
-    master.replies["create_run"] = lambda _: (False, "BAD_SPEC", "no", {"errors": faults})
-    page.locator("#start").get_by_role("button", name="Start").click()
-    expect(page.locator("#start-lr-fault")).to_have_text("no inner.lr")
-    expect(page.locator("#start-hidden-fault")).to_have_text("no model.hidden.1")
-    expect(page.get_by_label("Learning rate")).to_be_focused()
-
-
-def test_what_is_asked_again_for_want_of_an_answer_is_done_once(
-    page: Page, master: ScriptedMaster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("services.console.link.COMMAND_S", 0.5)
-    create = page.get_by_role("button", name="Create join string")
-    master.lose_replies = 1_000
-    create.click()
-    expect(page.locator("#join .notice")).to_contain_text("The master does not answer. no answer to create_join_string")
-    master.lose_replies = 0
-    create.click()
-    expect(page.locator("#join .command")).to_have_text(f"mahe join {cluster.JOIN_STRING}")
-    assert [one["name"] for one in master.commands].count("create_join_string") == 1
-    create.click()  # this is a new one
-    wait_until(lambda: [one["name"] for one in master.commands].count("create_join_string") == 2)
-
-
-def test_clipped_rounds_and_mismatches_are_shown_when_there_are_any(page: Page, master: ScriptedMaster) -> None:
-    row = page.locator("#workers tbody tr").nth(1)
-    expect(row).to_contain_text("lab-pc-01")
-    expect(row.locator(".mark").first).to_be_hidden()
-    master.say("WORKER", "clipped", cluster.worker(1, "lab-pc-01", clipped_rounds=3, mismatches=2))
-    expect(row.locator(".mark")).to_have_text(["△ 3 clipped", "▲ 2 mismatches"])
-    expect(row.get_by_role("img", name="was scaled down: 3")).to_have_attribute("title", re.compile("much larger"))
-    expect(row.get_by_role("img", name="other numbers than the master: 2")).to_be_visible()
+def test_theme_language_and_calm_are_kept(page: Page) -> None:
+    page.get_by_role("button", name="Light theme").click()
+    page.get_by_role("button", name="Calm").click()
+    page.get_by_label("Language").select_option("zh-CN")
+    expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    expect(page.locator("html")).to_have_class("calm")
+    expect(page.locator("#run h2")).to_have_text("现在的情况")
 
 
 def test_a_chinese_browser_gets_a_chinese_page(
@@ -281,52 +133,30 @@ def test_a_chinese_browser_gets_a_chinese_page(
     page = browser.new_page(locale="zh-CN")
     page.goto(console.url)
     expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
-    expect(page.get_by_label("怎样训练")).to_have_value("standard")
-    expect(page.locator("#start")).to_contain_text("按数据集推荐的值训练")
-    expect(page.locator("#start .estimate")).to_contain_text("大约 36 s（电脑：2 台）")
-    assert page.evaluate(TABLES_DIFFER) == []
-    master.replies["create_join_string"] = lambda _: (False, "ENDPOINT", "no such host", {})
-    page.get_by_role("button", name="生成加入串").click()
-    expect(page.locator("#join .notice")).to_have_text("主控无法把自己的地址写进加入串。 no such host")
+    expect(page.locator("#run h2")).to_have_text("现在的情况")
     page.close()
 
 
-def test_a_machine_is_added(page: Page, master: ScriptedMaster) -> None:
-    page.get_by_role("button", name="Create join string").click()
-    expect(page.locator("#join .command")).to_have_text(f"mahe join {cluster.JOIN_STRING}")
-    assert last_command(master, "create_join_string")["expires_s"] == 3600
-    expect(page.locator("#join .rows")).to_contain_text("20 uses left")
-
-
-def test_a_checkpoint_is_downloaded(page: Page, tmp_path: Path) -> None:
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download the checkpoint of round 12").click()
-    assert download.value.suggested_filename == "ckpt-12.npz"
-    download.value.save_as(tmp_path / "file")
-    assert (tmp_path / "file").stat().st_size == 300_000
-
-
-def test_the_log_holds_still_while_it_is_scrolled_up(page: Page, master: ScriptedMaster) -> None:
-    for number in range(80):
-        master.say("INFO", f"line {number}")
-    expect(page.locator("#log li")).to_have_count(80)
-    lines = page.locator("#log .log-lines")
-    lines.evaluate("(node) => { node.scrollTop = 0; }")
-    page.wait_for_timeout(100)
-    master.say("INFO", "one more")
-    button = page.get_by_role("button", name="1 new lines")
-    expect(button).to_be_visible()
-    assert lines.evaluate("(node) => node.scrollTop") == 0
-    button.click()
-    expect(button).to_be_hidden()
-    assert lines.evaluate("(node) => node.scrollHeight - node.scrollTop - node.clientHeight < 5")
+def test_the_subtitles_come_once_and_any_key_skips_them(
+    browser: Browser, master: ScriptedMaster, console: RunningConsole
+) -> None:
+    prepare(master)
+    page = browser.new_page()
+    page.goto(console.url)
+    expect(page.locator("#boot")).to_contain_text("numeric kernels")
+    page.keyboard.press("x")
+    expect(page.locator("#boot")).to_be_hidden()
+    page.reload()
+    expect(page.locator("#run")).to_contain_text("12 / 30")
+    expect(page.locator("#boot")).to_be_hidden()
+    page.close()
 
 
 def test_hostile_names_and_lines_are_text(page: Page, master: ScriptedMaster) -> None:
-    master.say("WORKER", HOSTILE, cluster.worker(1, HOSTILE, reason=HOSTILE, platform=HOSTILE))
+    master.say("WARN", HOSTILE)
     master.say("RUN", HOSTILE, {**cluster.run(12, reason=HOSTILE), "name": HOSTILE})
-    expect(page.locator("#log")).to_contain_text("<script>document.title=2</script>")
-    expect(page.locator("#workers tbody tr").first).to_contain_text('<img src=x onerror="document.title=1">')
+    expect(page.locator("#system")).to_contain_text("<script>document.title=2</script>")
+    expect(page.locator("#run")).to_contain_text('<img src=x onerror="document.title=1">')
     assert page.title() == "MAHE"
     assert page.locator("main img, main script").count() == 0
 
@@ -345,41 +175,92 @@ def test_a_silent_master_is_stale_and_a_reload_shows_all_again(
     expect(page.locator("#banner")).to_be_hidden()
 
 
-def test_the_page_comes_back_after_the_console_was_restarted(
+def test_pages_come_back_after_the_console_was_restarted_and_no_round_is_lost_or_doubled(
     browser: Browser, master: ScriptedMaster, tmp_path: Path, control_dir: Path
 ) -> None:
     prepare(master)
+    context = browser.new_context(reduced_motion="reduce")
     with running_console(tmp_path / "console", control_dir) as first:
-        page, seen = open_page(browser, first.url)
-        expect(page.locator("#header")).to_contain_text("●live")
-    expect(page.locator("#header")).to_contain_text("console not reached since")
+        pages = [context.new_page() for _ in range(3)]
+        for page in pages:
+            page.goto(first.url)
+            expect(page.locator("#header")).to_contain_text("●live")
+    for page in pages:
+        expect(page.locator("#header")).to_contain_text("console not reached since")
     master.change_state(cluster.state(closed=13))
     master.say("ROUND", "while it was away", cluster.history_row(13))
     port = int(first.host.rpartition(":")[2])
     with running_console(tmp_path / "console", control_dir, port=port):
-        expect(page.locator("#header")).to_contain_text("●live")
-        expect(page.locator("#loss circle")).to_have_count(13)
-    assert seen.errors == []
-    page.close()
+        for page in pages:
+            expect(page.locator("#header")).to_contain_text("●live")
+            expect(page.locator("#loss-chart figcaption")).to_contain_text("at 13; 13 rounds in all")
+    context.close()
+
+
+def test_seven_tabs_share_one_stream_and_the_next_takes_over(
+    browser: Browser, master: ScriptedMaster, console: RunningConsole
+) -> None:
+    prepare(master)
+    context = browser.new_context(reduced_motion="reduce")
+    streams: list[str] = []
+    context.on("request", lambda asked: streams.append(asked.url) if "/api/v1/events" in asked.url else None)
+    pages = [context.new_page() for _ in range(7)]
+    for page in pages:
+        page.goto(console.url)
+        expect(page.locator("#run")).to_contain_text("12 / 30")
+    assert len(streams) == 1
+    pages[0].close()
+    master.say("RUN", "", cluster.run(13))
+    master.say("ROUND", "round=13 workers=4", cluster.history_row(13))
+    for page in pages[1:]:
+        expect(page.locator("#run")).to_contain_text("13 / 30")
+        expect(page.locator("#loss-chart figcaption")).to_contain_text("at 13; 13 rounds in all")
+    assert len(streams) == 2
+    context.close()
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_sticks_out(page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
-    page.wait_for_timeout(200)
-    assert page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+    for name in VIEWS:
+        page.evaluate("(view) => { location.hash = `#/${view}`; }", name)
+        expect(page.locator(f"main.view-{name}")).to_be_attached()
+        page.wait_for_timeout(60)
+        out = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert out == 0, f"{name} at {width} px sticks out by {out} px"
 
 
-def test_the_catalog_is_asked_once_however_slow_it_is(page: Page, master: ScriptedMaster) -> None:
-    asked: list[str] = []
+def test_each_language_has_each_sentence_with_the_same_values() -> None:
+    every = tables()
+    assert list(every) == ["en", "zh-CN"]
+    english, chinese = every["en"], every["zh-CN"]
 
-    def slowly(route: Route) -> None:
-        asked.append(route.request.url)
-        page.wait_for_timeout(500)
-        route.continue_()
+    def values(sentence: str) -> set[str]:
+        return set(re.findall(r"\{(\w+)\}", sentence))
 
-    page.route("**/api/v1/datasets*", slowly)
+    single = {key for key in english if key.endswith(".one")}
+    assert set(english) - single == set(chinese)
+    assert {key for key in chinese if values(english[key]) != values(chinese[key])} == set()
+    assert {key for key in single if key.removesuffix(".one") not in english} == set()
+
+
+def test_every_sentence_that_the_page_names_is_there() -> None:
+    english = tables()["en"]
+    named = {key for path in sorted((FOLDER / "js").rglob("*.js")) for key in USED.findall(path.read_text("utf-8"))}
+    assert named
+    assert {key for key in named if key not in english} == set()
+
+
+def test_all_of_the_page_is_small() -> None:
+    files = [path for path in FOLDER.rglob("*") if path.is_file() and path.suffix in TYPES]
+    one_language = [path for path in files if path.name != "zh-CN.json"]
+    packed = sum(len(gzip.compress(path.read_bytes(), 9)) for path in [*one_language, FOLDER / "index.html"])
+    assert packed <= PAGE_BYTES_MAX, f"{packed} bytes by gzip"
+
+
+def test_a_page_without_its_packages_says_what_to_do(
+    page: Page, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("services.console.page.VENDOR", tmp_path)
     page.reload()
-    expect(page.get_by_label("Data set").locator("option").nth(1)).to_be_attached()
-    page.wait_for_timeout(1_000)
-    assert len(asked) == 1, "a second answer would take back what was chosen since the first"
+    expect(page.locator("body")).to_contain_text("make setup")

@@ -15,14 +15,15 @@ from services.tests.tidy.source import ROOT, Source, load
 CODE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 FOLDERS = {"common", "console", "master"}  # nothing else answers the API
 GIVEN_BY_PLACE = {"answer", "_answer"}  # functions that take the code without its name
-TEXT, TEXT_ZH = (f"services/console/static/js/core/{name}.js" for name in ("text", "text_zh"))
-_SENTENCE = re.compile(r'^  "error\.([A-Z0-9_]+)":\s+("(?:[^"\\\n]|\\.)*"),$', re.MULTILINE)
+TEXT, TEXT_ZH = (f"services/console/static/i18n/{name}.json" for name in ("en", "zh-CN"))
+OF_A_CODE = "error."
 
 
 @cache
 def sentences(path: str) -> dict[str, str]:
     """What a table of the page says of each code."""
-    return {code: json.loads(text) for code, text in _SENTENCE.findall((ROOT / path).read_text("utf-8"))}
+    table = json.loads((ROOT / path).read_text("utf-8"))
+    return {key.removeprefix(OF_A_CODE): text for key, text in table.items() if key.startswith(OF_A_CODE)}
 
 
 def table() -> str:

@@ -50,6 +50,7 @@ COMPOSE_VARIABLE = re.compile(r"\$\{(\w+):[-?]([^{}]*)\}")
 OF_COMPOSE = {  # what only the compose files read
     "BASE_IMAGE": "Image that the images are built on",
     "PIP_INDEX_URL": "Package index of the build, if not that of the base image",
+    "NPM_REGISTRY": "Where the page's packages come from, if make setup has not fetched them and npm's own does not do",
     "CA_BUNDLE": "File in deploy/ca with the certificates that the build trusts",
     "MAHE_VERSION": "Version of the images",
     "MAHE_HEALTH_INTERVAL": "How often the engine looks whether a service is well",
@@ -219,7 +220,8 @@ def make_words() -> tuple[set[str], set[str]]:
 @cache
 def routes() -> list[str]:
     """`METHOD /path` of every route that the API describes."""
-    console = Console(Hub(LinkState("connecting", 0, "")), cast(Any, None), "token", cast(Any, None))
+    nothing = cast(Any, None)
+    console = Console(Hub(LinkState("connecting", 0, "")), nothing, "token", nothing, ConsoleSettings())
     paths = cast(FastAPI, build(console, frozenset(), Log("console"))._app).openapi()["paths"]
     return [f"{method.upper()} {path}" for path, methods in paths.items() for method in methods]
 

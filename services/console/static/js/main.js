@@ -1,41 +1,18 @@
-// Builds the page, takes the state once, then follows the stream; after `resync` it takes the state again.
+// Builds the page, takes the state once, then follows the stream; when events are missing it takes the state again.
 
 import { createApi } from "./core/api.js";
-import { setText } from "./core/dom.js";
+import { keepPrefs } from "./core/prefs.js";
+import { keepRoute } from "./core/route.js";
+import { shareStream } from "./core/share.js";
 import { createStore } from "./core/store.js";
-import { keepStream } from "./core/stream.js";
-import { LANGUAGE } from "./core/text.js";
-import { mountCharts } from "./views/charts.js";
-import { mountCheckpoints } from "./views/checkpoints.js";
-import { mountHeader } from "./views/header.js";
-import { mountJoin } from "./views/join.js";
-import { mountLog } from "./views/log.js";
-import { mountRun } from "./views/run.js";
-import { mountStart } from "./views/start.js";
-import { mountWorkers } from "./views/workers.js";
+import { language, speak } from "./core/text.js";
+import { html, render } from "./ui/html.js";
+import { App } from "./views/app.js";
 
-const byId = (id) => document.getElementById(id);
-
-function mount() {
-  document.documentElement.lang = LANGUAGE;
-  const token = document.querySelector("meta[name=mahe-token]").content;
-  const api = createApi(token);
-  const store = createStore();
-  const say = (sentence) => setText(byId("status"), sentence);
-  const context = { store, api, say };
-  mountHeader(byId("header"), byId("banner"), context);
-  mountRun(byId("run"), context);
-  mountCharts(byId("loss"), byId("accuracy"), context);
-  mountWorkers(byId("workers"), context);
-  mountStart(byId("start"), context);
-  mountJoin(byId("join"), context);
-  mountCheckpoints(byId("checkpoints"), context);
-  mountLog(byId("log"), context);
-  return context;
-}
+const RETRY_MS = 2000;
 
 /** Keep the store true. Events that come while the state is on its way wait for it. */
-function follow({ store, api }) {
+function follow(store, api) {
   let waiting = null; // events held back while the state is read; null: none is being read
   let again = false; // the state on its way may be older than the latest `resync`
 
@@ -50,31 +27,49 @@ function follow({ store, api }) {
       }
       const held = waiting;
       waiting = null;
-      held.forEach(store.apply);
+      if (!held.every(store.apply)) resync();
     } catch (error) {
       waiting = null;
-      lost(error);
-      setTimeout(() => store.state.lostSince !== null && resync(), 2000);
+      onLost(error);
+      setTimeout(() => store.lost.value !== null && resync(), RETRY_MS);
     }
   }
 
-  function lost(error) {
+  function onLost(error) {
+    const { lost } = store;
     const rejected = error?.code === "TOKEN_REJECTED";
-    store.setLost(store.state.lostSince ?? Date.now(), rejected);
+    if (lost.value === null || lost.value.rejected !== rejected) {
+      lost.value = { since: lost.value?.since ?? Date.now(), rejected };
+    }
   }
 
   function onEvent(event) {
-    if (event.name === "hello") store.setLink(event.data.link);
-    else if (event.name === "link") store.setLink(event.data);
+    if (event.name === "hello") store.link.value = event.data.link;
+    else if (event.name === "link") store.link.value = event.data;
     else if (event.name === "resync") resync();
     else if (event.name === "event") {
       if (waiting) waiting.push(event);
-      else store.apply(event);
+      else if (!store.apply(event)) resync();
     }
   }
 
+  const onOpen = () => {
+    store.lost.value = null;
+  };
   // With no id known the stream answers from "now"; `0:0` asks for everything, which is answered with `resync`.
-  keepStream(api, { after: () => store.state.id ?? "0:0", onEvent, onOpen: () => store.setLost(null), onLost: lost });
+  shareStream(api, { after: () => store.id() ?? "0:0", onEvent, onOpen, onLost });
+  resync(); // another tab may read the stream
 }
 
-follow(mount());
+async function start() {
+  keepPrefs();
+  keepRoute();
+  const token = document.querySelector("meta[name=mahe-token]").getAttribute("content");
+  const api = createApi(token);
+  const store = createStore();
+  await speak(language.value);
+  render(html`<${App} store=${store} api=${api} />`, document.getElementById("page"));
+  follow(store, api);
+}
+
+start();

@@ -1,17 +1,14 @@
 // Requests to /api/v1: the token on each, JSON both ways, a problem (RFC 9457) as an error with its code and fields.
 
-import { explain } from "./text.js";
-
 export const API = "api/v1";
 const PAGE_ITEMS = 500; // the most that a list gives at once
 const UNANSWERED = ["OFFLINE", "MASTER_UNREACHABLE"]; // what was asked may be done all the same
 
 export class ApiError extends Error {
   constructor(status, problem) {
-    const code = problem.code || "HTTP";
-    super(explain(code, problem.detail || problem.title || String(status)));
+    super(problem.detail || problem.title || String(status));
     this.status = status;
-    this.code = code;
+    this.code = problem.code || "HTTP";
     this.errors = problem.errors || [];
   }
 }
@@ -20,6 +17,7 @@ export function createApi(token) {
   const headers = { "X-MAHE-Token": token };
 
   async function request(method, path, body, signal, key) {
+    /** @type {RequestInit} */
     const options = { method, headers: { ...headers }, signal, cache: "no-store", redirect: "error" };
     if (key) options.headers["Idempotency-Key"] = key;
     if (body !== undefined) {
@@ -39,6 +37,7 @@ export function createApi(token) {
 
   const json = async (...args) => (await request(...args)).json();
   const id = encodeURIComponent;
+
   const unanswered = new Map(); // path -> [body, key] of what was asked last, while its outcome is not known
 
   /** POST what must not be done twice: asked again for want of an answer, it has the same key. */
@@ -57,32 +56,36 @@ export function createApi(token) {
     }
   }
 
-  /** All items of a list, page by page. */
-  async function all(path) {
-    const items = [];
-    let cursor = "";
-    do {
-      const page = await json("GET", `${path}?limit=${PAGE_ITEMS}${cursor && `&cursor=${id(cursor)}`}`);
-      items.push(...page.items);
-      cursor = page.next_cursor;
-    } while (cursor);
-    return items;
-  }
-
   return {
     request,
+    uiReady: () => json("POST", "ui-ready", {}),
     state: () => json("GET", "state"),
-    datasets: () => all("datasets"),
+    datasets: () => json("GET", `datasets?limit=${PAGE_ITEMS}`),
     presets: () => json("GET", "presets"),
     estimate: (spec, signal) => json("POST", "estimate", spec, signal),
+    /** {path, parent, items: [{name, path}]} of a folder of the master's PC; "": where relative paths begin. */
+    folders: async (path) => folderOf(await json("GET", `folders?path=${id(path)}`)),
+    /** {path} by the system's dialog; null: the person closed it. */
+    pickFolder: () => json("POST", "folders/pick", {}),
     createRun: (spec) => once("runs", spec),
     runAction: (run, action) => json("POST", `runs/${id(run)}/${action}`, {}),
-    checkpoints: (run) => all(`runs/${id(run)}/checkpoints`),
+    runs: (page) => json("GET", `runs?${page}`),
+    run: (run) => json("GET", `runs/${id(run)}`),
+    rounds: (run, page) => json("GET", `runs/${id(run)}/rounds?${page}`),
+    checkpoints: (run) => json("GET", `runs/${id(run)}/checkpoints?limit=${PAGE_ITEMS}`),
     checkpoint: (run, round) => request("GET", `runs/${id(run)}/checkpoints/${id(round)}`),
     removeAllWorkers: () => json("DELETE", "workers"),
     removeWorker: (worker) => json("DELETE", `workers/${id(worker)}`),
-    joinStrings: () => all("join-strings"),
+    joinStrings: () => json("GET", "join-strings"),
     createJoinString: (wanted) => once("join-strings", wanted),
+    supportBundle: () => request("GET", "support-bundle"),
     revokeJoinString: (number) => json("DELETE", `join-strings/${id(number)}`),
   };
+}
+
+/** The answer of GET /folders with the whole path of each folder in it. */
+function folderOf({ path, parent, folders }) {
+  const separator = path.startsWith("/") ? "/" : "\\";
+  const head = path.endsWith(separator) ? path : path + separator;
+  return { path, parent, items: folders.map((name) => ({ name, path: head + name })) };
 }

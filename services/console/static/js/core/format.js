@@ -3,7 +3,7 @@
 export const NONE = "–";
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
-const short = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+const tenths = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 
@@ -12,10 +12,13 @@ const known = (value) => typeof value === "number" && Number.isFinite(value);
 export const integer = (value) => (known(value) ? whole.format(value) : NONE);
 
 /** A rate: no decimals from 100 on. */
-export const rate = (value) => (known(value) ? (value >= 100 ? whole : short).format(value) : NONE);
+export const rate = (value) => (known(value) ? (value >= 100 ? whole : tenths).format(value) : NONE);
 
 /** A loss with four decimals, less when it is large. */
 export const loss = (value) => (known(value) ? value.toFixed(value >= 100 ? 1 : value >= 10 ? 2 : 4) : NONE);
+
+/** Up to three digits, for the ends of an axis. */
+export const short = (value) => (known(value) ? String(Number(value.toPrecision(3))) : NONE);
 
 /** 0..1 as percent. */
 export const percent = (value, digits = 1) => (known(value) ? `${(value * 100).toFixed(digits)} %` : NONE);

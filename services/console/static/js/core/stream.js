@@ -30,14 +30,16 @@ export function parser(onEvent) {
 
 /**
  * Keep a stream open for ever. `after()` gives the id to go on from; `onEvent({name, id, data})` gets each event;
- * `onOpen()`, `onLost(error)` tell how it stands.
+ * `onOpen()`, `onLost(error)` tell how it stands. Returns what ends it.
  */
 export function keepStream(api, { after, onEvent, onOpen, onLost }) {
   let attempt = 0;
   let heartbeatMs = 15000;
+  let ended = false;
+  let abort = new AbortController();
 
   async function once() {
-    const abort = new AbortController();
+    abort = new AbortController();
     let watchdog;
     const alive = () => {
       clearTimeout(watchdog);
@@ -66,9 +68,9 @@ export function keepStream(api, { after, onEvent, onOpen, onLost }) {
         alive();
         feed(value);
       }
-      onLost(null);
+      if (!ended) onLost(null);
     } catch (error) {
-      onLost(error);
+      if (!ended) onLost(error);
     } finally {
       clearTimeout(watchdog);
       abort.abort();
@@ -77,11 +79,17 @@ export function keepStream(api, { after, onEvent, onOpen, onLost }) {
   }
 
   (async () => {
-    for (;;) {
+    while (!ended) {
       const wait = await once();
+      if (ended) return;
       const pause = wait ?? BACKOFF_MS[Math.min(attempt, BACKOFF_MS.length - 1)];
       attempt += 1;
       await new Promise((resolve) => setTimeout(resolve, pause * (0.8 + 0.4 * Math.random())));
     }
   })();
+
+  return () => {
+    ended = true;
+    abort.abort();
+  };
 }

@@ -1,303 +1,47 @@
-// Every sentence of the page, by key: here in English. Another language is another table with the same keys.
+// Sentences by key, in the language of the page. The tables are i18n/<language>.json, with the same keys in each.
 
-import { ZH } from "./text_zh.js";
+import { signal } from "@preact/signals";
+import { prefs } from "./prefs.js";
 
-export const EN = {
-  "app.name": "MAHE",
-  "link.live": "live",
-  "link.stale": "stale since {time}",
-  "link.connecting": "connecting",
-  "link.console": "console not reached since {time}",
-  "banner.stale": "Stale since {time}: {reason}. What you see is the last known state.",
-  "banner.connecting": "No master yet: {reason}",
-  "banner.console": "The console does not answer since {time}; trying again. Is it still running?",
-  "banner.token": "This page is older than the console's token. Reload it to go on.",
-  "banner.reload": "Reload",
-  "header.master": "master {version} · kernel {kernel} · term {term}",
-  "header.refused": "{n} joins refused",
+export const LANGUAGES = { en: "English", "zh-CN": "简体中文" };
 
-  "run.title": "What happens now",
-  "run.none": "Nothing is training.",
-  "run.none.more": "Choose a data set and start a run.",
-  "run.none.workers": "No worker has joined yet: add a machine, then start a run.",
-  "run.start": "Start a run",
-  "run.pause": "Pause",
-  "run.resume": "Resume",
-  "run.stop": "Stop",
-  "run.stop.title": "Stop this run?",
-  "run.stop.text": "“{name}” ends for good at version {version}. Its checkpoints stay and can be downloaded.",
-  "run.round": "Round",
-  "run.loss": "Eval loss",
-  "run.accuracy": "Accuracy",
-  "run.eta": "Time left",
-  "run.speed": "Speed",
-  "run.of": " / {total}",
-  "run.best": "best {value}",
-  "run.perMinute": "rounds per minute",
-  "run.parameters": "{n} parameters",
-  "run.version": "version {n}",
-  "run.progress": "Rounds closed",
-  "run.phaseNow": "Run {name}: {phase}. {reason}",
-  "phase.IDLE": "idle",
-  "phase.RUNNING": "running",
-  "phase.WAITING": "waiting",
-  "phase.PAUSED": "paused",
-  "phase.STOPPED": "stopped",
-  "phase.FAILED": "failed",
-  "phase.FINISHED": "finished",
+/** The language of the page: as chosen, else the browser's where there is a table for it. */
+export const language = signal(
+  LANGUAGES[prefs.language.value] ? prefs.language.value : ofTheBrowser(),
+);
 
-  "chart.loss": "Loss",
-  "chart.accuracy": "Accuracy",
-  "chart.train": "train",
-  "chart.eval": "eval",
-  "chart.x": "round",
-  "chart.empty": "No round is closed yet. The curve begins with round 1.",
-  "chart.readout": "round {round}",
-  "chart.help": "Left and right arrow keys read the values",
-  "chart.summary": "{title}, {label} {value} at round {round}; {n} rounds in all",
+function ofTheBrowser() {
+  return navigator.language.toLowerCase().startsWith("zh") ? "zh-CN" : "en";
+}
 
-  "start.title": "New run",
-  "start.dataset": "Data set",
-  "start.facts": "{dimensions} dimensions · {classes} classes · {train} to train, {test} held out",
-  "start.loading": "reading the catalog …",
-  "start.name": "Name",
-  "start.name.empty": "as the data set",
-  "start.rounds": "Rounds",
-  "start.k_steps": "Local steps",
-  "start.batch": "Batch",
-  "start.min_workers": "Min workers",
-  "start.patience": "Patience",
-  "start.patience.hint": "ends after so many evaluations that are no better; 0: never",
-  "start.minutes_max": "Minutes at most",
-  "start.minutes_max.hint": "ends with the round after that; 0: no limit",
-  "start.hidden": "Hidden layers",
-  "start.hidden.hint": "widths, e.g. 64, 64; empty: softmax",
-  "start.inner": "Inner optimizer",
-  "start.inner.sgd": "sgd",
-  "start.inner.momentum": "momentum",
-  "start.inner.adamw": "adamw",
-  "start.inner.sgd.more": "How a worker learns from a batch: a plain step, the least to go wrong.",
-  "start.inner.momentum.more": "How a worker learns from a batch: steps that keep their direction; often faster.",
-  "start.inner.adamw.more":
-    "How a worker learns from a batch: each weight has its step size; wants a small learning rate.",
-  "start.lr": "Learning rate",
-  "start.preset": "How to train",
-  "start.preset.quick": "Quick",
-  "start.preset.standard": "Standard",
-  "start.preset.thorough": "Thorough",
-  "start.preset.long": "Long",
-  "start.preset.quick.more": "A first result in about a minute: few rounds, to see that everything works and learns.",
-  "start.preset.standard.more":
-    "What is recommended for the data set, sent in a quarter of the bytes: right for most runs.",
-  "start.preset.thorough.more":
-    "More and longer rounds for a better model: the learning rate rises, then falls, and the master keeps momentum.",
-  "start.preset.long.more":
-    "Hundreds of short rounds with strong momentum (0.7/0.9), for large models that learn slowly.",
-  "start.advanced": "Advanced",
-  "start.encoding": "Encoding",
-  "start.encoding.fp32": "fp32: 4 bytes a value",
-  "start.encoding.bf16": "bf16: 2 bytes a value",
-  "start.encoding.int8": "int8: 1 byte a value",
-  "start.encoding.int4": "int4: half a byte a value",
-  "start.encoding.topk": "topk: only the largest values",
-  "start.encoding.fp32.more": "How changes travel: whole, nothing is rounded; the most bytes.",
-  "start.encoding.bf16.more": "How changes travel: rounded to three digits; half the bytes.",
-  "start.encoding.int8.more": "How changes travel: a quarter of the bytes; what is rounded off is sent later.",
-  "start.encoding.int4.more":
-    "How changes travel: an eighth of the bytes, for slow networks; what is lost is sent later.",
-  "start.encoding.topk.more":
-    "How changes travel: one value of 32, the rest is sent later; the fewest bytes up, and it learns more slowly.",
-  "start.outer": "Outer optimizer",
-  "start.outer.fedavg": "fedavg: the mean",
-  "start.outer.momentum": "momentum 0.7/0.6",
-  "start.outer.nesterov": "nesterov 0.7/0.6",
-  "start.outer.nesterov-long": "nesterov 0.7/0.9, for long runs",
-  "start.outer.fedadam": "fedadam",
-  "start.outer.fedavg.more": "What the master does once a round: takes the workers' mean; right for most runs.",
-  "start.outer.momentum.more": "What the master does once a round: goes on in the direction of the rounds before.",
-  "start.outer.nesterov.more": "What the master does once a round: the same, looking one step ahead; needs 25 rounds.",
-  "start.outer.nesterov-long.more":
-    "What the master does once a round: as in DiLoCo, strong momentum; needs 100 rounds.",
-  "start.outer.fedadam.more":
-    "What the master does once a round: a step size for each weight; for workers whose data differ much.",
-  "start.aggregator": "Aggregator",
-  "start.aggregator.clip": "clip: mean with a limit",
-  "start.aggregator.mean": "mean",
-  "start.aggregator.trimmed": "trimmed mean",
-  "start.aggregator.median": "median",
-  "start.aggregator.clip.more": "How deltas become one: their mean, and one much larger than usual counts less.",
-  "start.aggregator.mean.more": "How deltas become one: their plain mean; one bad worker can spoil it.",
-  "start.aggregator.trimmed.more":
-    "How deltas become one: without the largest and the smallest of each value; wants equal shares and 3 workers.",
-  "start.aggregator.median.more":
-    "How deltas become one: the middle of each value, whatever a few send; wants equal shares and 3 workers.",
-  "start.balance": "Balance",
-  "start.balance.proportional": "by speed",
-  "start.balance.equal": "equal",
-  "start.balance.units": "units",
-  "start.balance.proportional.more": "Who gets how much: faster workers get more, so that all are done together.",
-  "start.balance.equal.more": "Who gets how much: all the same; the slowest sets the pace.",
-  "start.balance.units.more": "Who gets how much: equal pieces that whoever is free takes; for PCs that come and go.",
-  "start.short": "Momentum {mu} needs about {needed} rounds; this run has {rounds}. {advice}",
-  "start.short.mild": "Better: nesterov 0.7/{mu}, or fedavg.",
-  "start.short.plain": "Better: fedavg.",
-  "start.submit": "Start",
-  "start.sent": "Started: {run}",
-  "start.active": "A run goes on; stop it to start another.",
-  "start.offline": "The master does not answer.",
-  "start.number": "a number, please",
-  "start.widths": "whole numbers separated by commas, please",
+const table = signal({});
 
-  "estimate.time": "About {time} (PCs: {workers})",
-  "estimate.noTime": "No time yet",
-  "estimate.epochs": "{epochs} passes over the data",
-  "estimate.bytes": "{round} a round, {total} in all",
-  "estimate.verdict.NO_PC": "No PC that can train is here: add a machine.",
-  "estimate.verdict.ONE_PC_IS_ENOUGH": "One PC alone finishes in {alone}: you need no second one.",
-  "estimate.verdict.ONE_PC": "One PC is here; add another, and this says what it brings.",
-  "estimate.verdict.LEAVE_OUT": "Leave out {names}: the run is then {gain} times as fast as with all.",
-  "estimate.verdict.LINK_BOUND":
-    "{here} PCs are {speedup} times as fast as the fastest alone, for a round sends longer than it trains: " +
-    "take more local steps, or an encoding with fewer bytes.",
-  "estimate.verdict.HELPS": "{here} PCs are {speedup} times as fast as the fastest alone.",
-  "estimate.leave.SLOW_LINK": "{name}: its link is slow, and every round waits for it.",
-  "estimate.leave.SLOW_PC": "{name}: it is slow, and in rounds of equal pieces all wait for it.",
-  "estimate.leave.ADDS_NOTHING": "{name}: the others are enough, one more only waits.",
-  "estimate.hint.UNDER_TRAINED": "Too few examples are seen to learn from: take more rounds.",
-  "estimate.hint.OVER_TRAINED":
-    "So many passes tend to be learnt by heart: fewer rounds are enough, or watch the evaluation.",
-  "estimate.hint.WAITS_FOR_PCS": "The run waits until {workers} PCs are here; now there are {here}.",
-  "estimate.hint.LINK_NOT_MEASURED": "Not all links are measured yet: time for sending that is not known is left out.",
-  "estimate.hint.SPEED_NOT_MEASURED": "Not every PC has trained yet, so the time is rough.",
+/** Read the table of a language and show the page in it. */
+export async function speak(wanted) {
+  const response = await fetch(`static/i18n/${wanted}.json`);
+  if (!response.ok) throw new Error(`i18n/${wanted}.json: ${response.status}`);
+  table.value = await response.json();
+  language.value = wanted;
+  document.documentElement.lang = wanted;
+}
 
-  "workers.title": "Workers",
-  "workers.empty": "No worker has joined. Under “Add a machine” is the line to paste on another PC.",
-  "workers.count": "{here} of {all} here · {cores} cores",
-  "workers.name": "Worker",
-  "workers.state": "State",
-  "workers.lamps": "Link, agent, step",
-  "workers.cores": "Cores",
-  "workers.speed": "Samples/s",
-  "workers.share": "Share",
-  "workers.work": "{k} steps × {batch}",
-  "workers.done": "Rounds",
-  "workers.samples": "{n} samples",
-  "workers.threads": "{threads} of {cores}",
-  "workers.clipped": "△ {n} clipped",
-  "workers.clipped.more":
-    "Rounds in which this worker's delta was much larger than usual and was scaled down: {n}. " +
-    "Normal now and then, and for a slow PC.",
-  "workers.mismatches": "▲ {n} mismatches",
-  "workers.mismatches.more":
-    "Updates after which this worker had other numbers than the master: {n}. It fetched the model anew; " +
-    "if that comes again, check that PC's memory and its MAHE version.",
-  "workers.remove": "Remove worker {name}",
-  "workers.remove.title": "Remove {name}?",
-  "workers.remove.text":
-    "Its key is revoked and it stays parked until it gets a new join string. The others train its data.",
-  "workers.remove.yes": "Remove",
-  "workers.remove.all": "Remove all…",
-  "workers.remove.all.title": "Remove all {n} workers?",
-  "workers.remove.all.text":
-    "Their keys are revoked and they stay parked until each gets a new join string. The run waits for others.",
-  "workers.step": "step {step} of {total}",
-  "workers.lost": "Worker {name} is lost",
-  "lamp.link": "link",
-  "lamp.agent": "agent",
-  "lamp.progress": "step",
-  "lamp.good": "good",
-  "lamp.wait": "waiting",
-  "lamp.bad": "failing",
-  "lamp.off": "off",
-
-  "join.title": "Add a machine",
-  "join.text": "Install MAHE on the other PC, then paste one line there.",
-  "join.label": "For",
-  "join.expires": "Valid for",
-  "join.uses": "Uses",
-  "join.create": "Create join string",
-  "join.copy": "Copy the line",
-  "join.copied": "Copied",
-  "join.copyFailed": "The browser does not let this page copy; select the line and copy it by hand.",
-  "join.until": "valid until {time}",
-  "join.row": "{uses} · {until}",
-  "join.uses.left": "{n} uses left",
-  "join.uses.any": "any number of uses",
-  "join.always": "no expiry",
-  "join.ended": "no longer valid",
-  "join.revoke": "Revoke",
-  "join.revoke.title": "Revoke “{label}”?",
-  "join.revoke.text": "No further machine can join with it. Workers that have joined stay.",
-  "join.hour": "1 hour",
-  "join.day": "1 day",
-  "join.week": "7 days",
-
-  "checkpoints.title": "Checkpoints",
-  "checkpoints.empty": "None yet: the first is written when round 1 closes.",
-  "checkpoints.row": "round {round}",
-  "checkpoints.best": "★ best",
-  "checkpoints.get": "Download",
-  "checkpoints.getLong": "Download the checkpoint of round {round}",
-  "checkpoints.busy": "{done} of {all}",
-
-  "log.title": "Log",
-  "log.new": "↓ {n} new lines",
-  "log.empty": "Nothing has happened since the console started.",
-  "log.count": "{n} lines",
-
-  "dialog.cancel": "Cancel",
-  "error.OFFLINE": "The console does not answer; is it still running?",
-  "error.HTTP": "The request is not understood.",
-  "error.HOST_REJECTED": "The console does not answer under this name.",
-  "error.ORIGIN_REJECTED": "Only the console's own page may ask this.",
-  "error.TOKEN_REJECTED": "The token is missing or wrong.",
-  "error.NOT_FOUND": "There is no such path.",
-  "error.QUEUE_FULL": "Too many runs wait already.",
-  "error.FOLDER_NOT_ALLOWED": "This folder is outside of what the master may show.",
-  "error.FOLDER_UNKNOWN": "There is no such folder.",
-  "error.NOT_READY": "The master has not finished its checks.",
-  "error.RUN_UNKNOWN": "There is no such run.",
-  "error.WORKER_UNKNOWN": "There is no such worker.",
-  "error.JOIN_UNKNOWN": "There is no such join string.",
-  "error.CHECKPOINT_UNKNOWN": "There is no such checkpoint.",
-  "error.FILE_GONE": "This checkpoint is not kept any more.",
-  "error.METHOD_NOT_ALLOWED": "This path does not take this method.",
-  "error.RUN_NOT_IN_PHASE": "The run is in a phase in which this cannot be done.",
-  "error.ENDPOINT": "The master cannot put its addresses into a join string.",
-  "error.BODY_TOO_LARGE": "The body of the request is too large.",
-  "error.FRAME_TOO_LARGE": "The request is too large to be passed on to the master.",
-  "error.CONTENT_TYPE": "The body must be JSON and say so.",
-  "error.VALIDATION": "A value is not allowed.",
-  "error.BAD_SPEC": "A run cannot be trained like this.",
-  "error.BAD_FIELD": "The master does not take a field of this.",
-  "error.BAD_CURSOR": "The cursor is not one of this list.",
-  "error.EVENT_ID": "This is not the id of an event.",
-  "error.IDEMPOTENCY_KEY_REUSED": "This idempotency key was used for something else.",
-  "error.INTERNAL": "This is a bug in MAHE: please report it.",
-  "error.UNKNOWN_TYPE": "The master does not know this command: are both of one version?",
-  "error.FRAME_COUNT": "The master does not understand the console: are both of one version?",
-  "error.FRAME_PAYLOAD": "The master expects another message: are both of one version?",
-  "error.CHECKPOINT": "The master's disk cannot be used.",
-  "error.MASTER_UNREACHABLE": "The master does not answer.",
-  "error.STREAMS_FULL": "Too many pages are open.",
-  "error.DOWNLOADS_FULL": "Too many downloads run.",
-  "error.STOPPING": "The console stops.",
-};
-
-export const TABLES = { en: EN, "zh-CN": ZH };
-
-/** The language of the page: the browser's, where there is a table for it. */
-export const LANGUAGE = navigator.language.toLowerCase().startsWith("zh") ? "zh-CN" : "en";
-
-/** The sentence of a key with its {parameters} filled in. */
+/** The sentence of a key with its {parameters} filled in. With `n`, `key.one` is taken where the language has it. */
 export function t(key, parameters = {}) {
-  const sentence = TABLES[LANGUAGE][key];
+  const known = table.value;
+  const plural = parameters.n === 1 ? known[`${key}.one`] : undefined;
+  const sentence = plural ?? known[key];
   if (sentence === undefined) return key;
   return sentence.replace(/\{(\w+)\}/g, (_, name) => String(parameters[name] ?? "–"));
 }
 
-/** What a code means, and after it what the answer itself says. */
-export function explain(code, detail) {
-  const meaning = TABLES[LANGUAGE][`error.${code}`];
-  return meaning ? `${meaning} ${detail}` : detail;
+/** Whether there is a sentence for a key. */
+export const has = (key) => table.value[key] !== undefined;
+
+/** What went wrong, in the language of the page, with what the console says of it. */
+export function faultText(error) {
+  if (!error) return "";
+  const key = `error.${error.code}`;
+  const detail = error.message || "";
+  if (!error.code || !has(key)) return detail;
+  return detail && detail !== error.code ? `${t(key)} ${detail}` : t(key);
 }

@@ -1,173 +1,189 @@
-// A line chart against rounds, in SVG at the size it is shown: crisp, with a cursor for mouse and arrow keys.
+// A line chart by uPlot (canvas), made readable without seeing it: a sentence, a cursor by arrow keys, a table.
 
-import { h, s, setText } from "../core/dom.js";
+import uPlot from "uplot";
+import { prefs } from "../core/prefs.js";
 import { t } from "../core/text.js";
-import { decimals, ticks } from "./scale.js";
+import { html, useEffect, useRef, useSignal, useState } from "./html.js";
 
-const MARGIN = { top: 12, right: 14, bottom: 34, left: 54 };
-const DOTS_MAX = 40;
+const TABLE_ROWS = 50;
+const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000]; // between ticks, where x counts rounds
+export const DASHES = { dashed: [5, 4], dotted: [2, 3], long: [12, 4], dashdot: [9, 3, 2, 3] }; // others are solid
 
 /**
- * series: [{key, label, kind: "eval" | "train"}], the first is the main one; format(value) for the readout;
- * bounds: {low, high} that are always shown, either may be null. Returns {node, legend, readout, update(rows)}.
+ * `series`: [{key, label, color (a CSS variable), dash, width}], the first is the main one; `rows`: objects with `x`
+ * and the keys; `format(value)`, `formatTick(value)` at the axis, `formatX(value)`; `bounds`: {low, high} that are
+ * always shown, either may be null. A part that the person has zoomed to is held until "follow" is pressed: new rows
+ * never move it.
  */
-export function createChart({ title, series, format, bounds = {}, axis = (value, digits) => value.toFixed(digits) }) {
-  const image = s("svg", { "aria-hidden": "true" });
-  const empty = h("div", { class: "void" }, h("span", {}, t("chart.empty")));
-  const summary = h("figcaption", { class: "hidden" });
-  const spoken = h("span", { class: "hidden", "aria-live": "polite" });
-  const node = h(
-    "figure",
-    { class: "chart", tabindex: "0", role: "group", "aria-label": `${title}. ${t("chart.help")}` },
-    image,
-    empty,
-    summary,
-    spoken,
-  );
-  const readout = h("span");
-  let rows = [];
-  let frame = null; // the scales last drawn
-  let cursor = null; // index into rows
+export function Chart({ id, title, series, rows, format, formatTick = format, formatX, axisX, bounds = {} }) {
+  const holder = useRef(null);
+  const plot = useRef(null);
+  const held = useSignal(false);
+  const cursor = useSignal(null);
+  const [tableOpen, openTable] = useState(false);
+  const theme = prefs.theme.value;
+  const kind = `${id} ${theme} ${axisX} ${series.map(({ key, label }) => key + label).join()}`;
 
-  function draw() {
-    const width = node.clientWidth - 8;
-    const height = node.clientHeight - 8;
-    const shown = rows.filter((row) => series.some(({ key }) => Number.isFinite(row[key])));
-    empty.hidden = shown.length > 0;
-    if (width < 60 || height < 60) return;
-    image.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    frame = scales(shown, width, height);
-    const lines = shown.length ? series.toReversed().flatMap((one) => line(one, frame)) : [];
-    image.replaceChildren(...grid(frame, shown.length ? axis : () => ""), ...lines, ...pointer());
-    describe();
-  }
-
-  function scales(shown, width, height) {
-    const values = shown.flatMap((row) => series.map(({ key }) => row[key])).filter(Number.isFinite);
-    const last = shown.length ? shown.at(-1).round : 10;
-    const first = shown.length ? shown[0].round : 0;
-    const xs = ticks(first <= 10 ? 0 : first, Math.max(last, 1), Math.max(2, Math.min(12, Math.floor(width / 70))), 1);
-    const low = Math.min(bounds.low ?? Infinity, ...values);
-    const high = Math.max(bounds.high ?? -Infinity, ...values);
-    const [bottom, top] = [Number.isFinite(low) ? low : 0, Number.isFinite(high) ? high : 1];
-    const ys = ticks(bottom, top, Math.max(2, Math.min(6, Math.floor(height / 42))));
-    const x0 = MARGIN.left;
-    const x1 = width - MARGIN.right;
-    const y0 = height - MARGIN.bottom;
-    const y1 = MARGIN.top;
-    const xMax = Math.max(last, xs[0] + 1);
-    return {
-      shown,
-      xs: xs.filter((one) => one <= xMax),
-      ys,
-      x0,
-      x1,
-      y0,
-      y1,
-      width,
-      height,
-      x: (round) => x0 + ((round - xs[0]) / (xMax - xs[0])) * (x1 - x0),
-      y: (value) => y0 - ((value - ys[0]) / (ys.at(-1) - ys[0])) * (y0 - y1),
+  useEffect(() => {
+    const node = holder.current;
+    const options = optionsOf({ node, series, formatTick, formatX, whole: axisX === "round", bounds, held, cursor });
+    plot.current = new uPlot(options, columns(rows, series), node);
+    const resized = new ResizeObserver(() => plot.current?.setSize(sizeOf(node)));
+    resized.observe(node);
+    return () => {
+      resized.disconnect();
+      plot.current.destroy();
+      plot.current = null;
     };
-  }
+  }, [kind]);
+  useEffect(() => plot.current?.setData(columns(rows, series), !held.value), [rows]);
 
-  function pointer() {
-    const row = frame.shown[cursor];
-    setText(readout, row ? spokenValues(row) : "");
-    if (!row) return [];
-    const x = Math.round(frame.x(row.round)) + 0.5;
-    const dots = series
-      .filter(({ key }) => Number.isFinite(row[key]))
-      .map(({ key, kind }) => s("circle", { class: `dot s-${kind}`, cx: x, cy: frame.y(row[key]), r: 4 }));
-    return [s("line", { class: "cursor", x1: x, x2: x, y1: frame.y1, y2: frame.y0 }), ...dots];
-  }
-
-  function spokenValues(row) {
-    const values = series.map(({ key, label }) => `${series.length > 1 ? `${label} ` : ""}${format(row[key])}`);
-    return `${t("chart.readout", { round: row.round })}: ${values.join(" · ")}`;
-  }
-
-  function describe() {
-    const { key, label } = series[0];
-    const row = rows.findLast((one) => Number.isFinite(one[key]));
-    const facts = row && { title, label, value: format(row[key]), round: row.round, n: rows.length };
-    setText(summary, facts ? t("chart.summary", facts) : `${title}: ${t("chart.empty")}`);
-  }
-
-  function move(event) {
-    if (!frame || !frame.shown.length) return;
-    const x = event.clientX - image.getBoundingClientRect().left;
-    let best = 0;
-    frame.shown.forEach((row, at) => {
-      if (Math.abs(frame.x(row.round) - x) < Math.abs(frame.x(frame.shown[best].round) - x)) best = at;
-    });
-    if (best !== cursor) {
-      cursor = best;
-      draw();
-    }
-  }
-
-  function step(event) {
-    const by = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
-    if (event.key === "Escape") leave();
-    if (by === undefined || !frame?.shown.length) return;
+  const follow = () => {
+    held.value = false;
+    plot.current.setData(columns(rows, series), true);
+  };
+  const walk = (event) => {
+    const last = rows.length - 1;
+    const at = cursor.value ?? last + 1;
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: last }[event.key];
+    if (to === undefined || last < 0) return;
     event.preventDefault();
-    const last = frame.shown.length - 1;
-    cursor = Math.max(0, Math.min(last, (cursor ?? last + (by > 0 ? 0 : 1)) + by));
-    draw();
-    setText(spoken, spokenValues(frame.shown[cursor]));
-  }
+    cursor.value = Math.max(0, Math.min(last, to));
+    const x = plot.current.valToPos(rows[cursor.value].x, "x");
+    plot.current.setCursor({ left: x, top: 10 }, false);
+  };
+  const row = rows[cursor.value ?? -1];
+  return html`
+    <figure id=${id} class="chart" aria-label=${title}>
+      <div class="chart-bar">
+        <span class="legend" aria-hidden="true">${series.map((one) => html`<${Key} ...${one} />`)}</span>
+        <span class="readout">${row ? readout(row, series, format, formatX) : ""}</span>
+        ${held.value &&
+        html`<button class="button small" type="button" onClick=${follow}>${t("chart.follow")}</button>`}
+      </div>
+      <div
+        class="plot"
+        ref=${holder}
+        tabindex="0"
+        role="application"
+        aria-label=${`${title}. ${t("chart.help")}`}
+        onKeyDown=${walk}
+      ></div>
+      ${rows.length === 0 && html`<p class="void"><span>${t("chart.empty")}</span></p>`}
+      <figcaption class="hidden">${caption(title, series[0], rows, format, formatX)}</figcaption>
+      <span class="hidden" aria-live="polite">${row ? readout(row, series, format, formatX) : ""}</span>
+      <details class="chart-table" onToggle=${(event) => openTable(event.currentTarget.open)}>
+        <summary>${t("chart.table")}</summary>
+        ${tableOpen && html`<${Table} rows=${rows} series=${series} format=${format} formatX=${formatX} />`}
+      </details>
+    </figure>
+  `;
+}
 
-  function leave() {
-    cursor = null;
-    draw();
-  }
+function Key({ label, color, dash }) {
+  return html`
+    <span>
+      <svg viewBox="0 0 22 8">
+        <line x1="0" x2="22" y1="4" y2="4" stroke=${`var(${color})`} stroke-dasharray=${DASHES[dash]?.join(" ")} />
+      </svg>
+      ${label}
+    </span>
+  `;
+}
 
-  node.addEventListener("pointermove", move);
-  node.addEventListener("pointerleave", leave);
-  node.addEventListener("blur", leave);
-  node.addEventListener("keydown", step);
-  new ResizeObserver(draw).observe(node);
+function Table({ rows, series, format, formatX }) {
+  return html`
+    <table class="plain">
+      <thead>
+        <tr>
+          <th scope="col">${t("chart.x")}</th>
+          ${series.map(({ label }) => html`<th scope="col">${label}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.slice(-TABLE_ROWS).map(
+          (row) => html`
+            <tr key=${row.x}>
+              <th scope="row">${formatX(row.x)}</th>
+              ${series.map(({ key }) => html`<td>${format(row[key])}</td>`)}
+            </tr>
+          `,
+        )}
+      </tbody>
+    </table>
+  `;
+}
 
+const columns = (rows, series) => [
+  rows.map(({ x }) => x),
+  ...series.map(({ key }) => rows.map((row) => row[key] ?? null)),
+];
+
+const sizeOf = (node) => ({ width: Math.max(60, node.clientWidth), height: Math.max(60, node.clientHeight) });
+
+const readout = (row, series, format, formatX) =>
+  `${formatX(row.x)}: ${series.map(({ key, label }) => `${label} ${format(row[key])}`).join(" · ")}`;
+
+function caption(title, { key, label }, rows, format, formatX) {
+  const row = rows.findLast((one) => Number.isFinite(one[key]));
+  if (!row) return `${title}: ${t("chart.empty")}`;
+  return t("chart.summary", { title, label, value: format(row[key]), at: formatX(row.x), n: rows.length });
+}
+
+/** @returns {import("uplot").Options} */
+function optionsOf({ node, series, formatTick, formatX, whole, bounds, held, cursor }) {
+  const style = getComputedStyle(document.documentElement);
+  const color = (name) => style.getPropertyValue(name).trim();
+  const font = `12px ${color("--mono")}`;
+  const incrs = whole ? WHOLE : undefined;
+  const axis = { stroke: color("--muted"), font, grid: { stroke: color("--line"), width: 1 }, ticks: { show: false } };
   return {
-    node,
-    readout,
-    legend: h("span", { class: "legend" }, series.length > 1 ? series.map(key) : []),
-    update(next) {
-      rows = next;
-      draw();
+    ...sizeOf(node),
+    legend: { show: false },
+    padding: [10, 14, 0, 0],
+    cursor: { y: false, points: { size: 7 }, drag: { x: true, y: false } },
+    scales: {
+      x: { time: false },
+      y: { range: (_, low, high) => padded(low, high, bounds) },
+    },
+    axes: [
+      { ...axis, values: (_, ticks) => ticks.map((one) => formatX(one)), space: 70, size: 30, gap: 6, incrs },
+      { ...axis, values: (_, ticks) => ticks.map((one) => formatTick(one)), size: 56, gap: 8 },
+    ],
+    series: [
+      {},
+      ...series.map(({ label, color: name, dash, width = 1.75 }) => ({
+        label,
+        stroke: color(name),
+        width,
+        dash: DASHES[dash],
+        spanGaps: true,
+        points: { show: false },
+      })),
+    ],
+    hooks: {
+      setSelect: [
+        (plot) => {
+          if (plot.select.width > 0) held.value = true;
+        },
+      ],
+      setCursor: [
+        (plot) => {
+          cursor.value = plot.cursor.idx ?? null;
+        },
+      ],
     },
   };
 }
 
-function grid(frame, axis) {
-  const { xs, ys, x, y, x0, x1, y0, width, height } = frame;
-  const digits = decimals(ys);
-  const half = (value) => Math.round(value) + 0.5;
-  return [
-    ...ys.map((one) => s("line", { class: "rule", x1: x0, x2: x1, y1: half(y(one)), y2: half(y(one)) })),
-    ...ys.map((one) => s("text", { x: x0 - 8, y: y(one) + 4, "text-anchor": "end" }, axis(one, digits))),
-    s("line", { class: "axis", x1: x0, x2: x1, y1: half(y0), y2: half(y0) }),
-    ...xs.map((one) => s("line", { class: "axis", x1: half(x(one)), x2: half(x(one)), y1: y0, y2: y0 + 4 })),
-    ...xs.map((one) => s("text", { x: x(one), y: y0 + 17, "text-anchor": "middle" }, String(one))),
-    s("text", { x: width - 14, y: height - 2, "text-anchor": "end" }, t("chart.x")),
-  ];
-}
-
-function line({ key, kind }, frame) {
-  const points = frame.shown.filter((row) => Number.isFinite(row[key]));
-  const places = points.map((row) => `${frame.x(row.round).toFixed(1)},${frame.y(row[key]).toFixed(1)}`);
-  const dots = points.length <= DOTS_MAX && (kind === "eval" || points.length === 1) ? points : [];
-  return [
-    s("polyline", { class: `line s-${kind}`, points: places.join(" ") }),
-    ...dots.map((row) =>
-      s("circle", { class: `dot s-${kind}`, cx: frame.x(row.round), cy: frame.y(row[key]), r: 2.25 }),
-    ),
-  ];
-}
-
-function key({ label, kind }) {
-  const sample = s("svg", { "aria-hidden": "true", class: "chart-key", viewBox: "0 0 22 8" });
-  sample.append(s("line", { class: `line s-${kind}`, x1: 0, x2: 22, y1: 4, y2: 4 }));
-  return h("span", {}, sample, label);
+/**
+ * From the lowest to the highest value, with a little room, and `bounds` always inside.
+ * @returns {[number, number]}
+ */
+function padded(low, high, bounds) {
+  const bottom = Math.min(low ?? Infinity, bounds.low ?? Infinity);
+  const top = Math.max(high ?? -Infinity, bounds.high ?? -Infinity);
+  if (!Number.isFinite(bottom) || !Number.isFinite(top)) return [bounds.low ?? 0, bounds.high ?? 1];
+  const room = (top - bottom || Math.abs(top) || 1) * 0.05;
+  return [bottom === bounds.low ? bottom : bottom - room, top === bounds.high ? top : top + room];
 }

@@ -1,76 +1,99 @@
-// The checkpoints kept for the current run, each to download.
+// The checkpoints kept for a run, each to download. While its rounds close the list is read again, not too often.
 
-import { h, notice, panel, setAttribute, setText } from "../core/dom.js";
+import { saveResponse } from "../core/download.js";
 import { bytes } from "../core/format.js";
 import { t } from "../core/text.js";
+import { html, useEffect, useRef, useSignal } from "../ui/html.js";
+import { Notice, Panel } from "../ui/panel.js";
 
-const REFRESH_MS = 3000; // at most this often while rounds close
+const REFRESH_MS = 3000;
 
-export function mountCheckpoints(root, { store, api }) {
-  const { body } = panel(root, t("checkpoints.title"));
-  const empty = h("p", { class: "empty" }, t("checkpoints.empty"));
-  const rows = h("ul", { class: "rows" });
-  const outcome = notice();
-  body.append(empty, rows, outcome.node);
-  let run = null;
-  let seen = "";
-  let timer = null;
-  const busy = new Map(); // "run round" -> text of its button
-
-  store.on(["run", "history", "link"], ({ snapshot, link }) => {
-    run = snapshot?.run || null;
-    const now = run && link.state === "live" ? `${run.id} ${run.version}` : "";
-    if (!run) show([]);
-    if (!now || now === seen) return;
-    const first = !seen.startsWith(`${run.id} `);
-    seen = now;
-    if (first) read();
-    else timer ??= setTimeout(read, REFRESH_MS);
-  });
+export function Checkpoints({ store, api, run, title = t("checkpoints.title"), children }) {
+  const items = useSignal(null);
+  const fault = useSignal(null);
+  const busy = useSignal([]); // versions on their way
+  const timer = useRef(null);
+  const { id } = run;
 
   async function read() {
-    clearTimeout(timer);
-    timer = null;
-    const { id } = run;
+    timer.current = null;
     try {
-      const items = await api.checkpoints(id);
-      if (run?.id === id) show(items);
+      items.value = (await api.checkpoints(id)).items.toSorted((a, b) => b.round - a.round);
     } catch (error) {
-      outcome.say(error.message);
+      fault.value = error;
     }
   }
 
-  function show(items) {
-    empty.hidden = items.length > 0;
-    rows.replaceChildren(...items.toSorted((a, b) => b.round - a.round).map(row));
-  }
+  const version = store.run.value?.id === id ? store.run.value.version : null;
+  const live = store.isLive.value;
+  useEffect(() => {
+    if (!live) return;
+    if (items.value === null) read();
+    else timer.current ??= setTimeout(read, REFRESH_MS);
+  }, [version, live]);
+  useEffect(() => () => clearTimeout(timer.current), []);
 
-  function row(item) {
-    const button = h("button", { class: "button small", type: "button", onclick: () => get(run.id, item, button) });
-    setAttribute(button, "aria-label", t("checkpoints.getLong", { round: item.round }));
-    setText(button, busy.get(`${run.id} ${item.round}`) || t("checkpoints.get"));
-    const best = item.best ? h("span", { class: "good" }, t("checkpoints.best")) : null;
-    const name = h("span", { class: "grow" }, t("checkpoints.row", { round: item.round }), " ", best);
-    return h("li", {}, name, h("span", { class: "muted" }, bytes(item.bytes)), button);
-  }
-
-  /** The token travels as a header, so the page fetches the file and then hands it over under its name. */
-  async function get(runId, { round }, button) {
-    const key = `${runId} ${round}`;
-    if (busy.has(key)) return;
-    busy.set(key, "…");
-    setText(button, "…");
-    outcome.say("");
+  async function get(wanted) {
+    if (busy.value.includes(wanted)) return;
+    busy.value = [...busy.value, wanted];
+    fault.value = null;
     try {
-      const response = await api.checkpoint(runId, round);
-      const url = URL.createObjectURL(await response.blob());
-      h("a", { href: url, download: `ckpt-${round}.npz` }).click();
-      setTimeout(() => URL.revokeObjectURL(url), 60000);
+      await saveResponse(await api.checkpoint(id, wanted), `ckpt-${wanted}.npz`);
     } catch (error) {
       if (error.status === 404) await read(); // pruned since the list was read: show what there is now
-      outcome.say(error.message);
+      fault.value = error;
     }
-    busy.delete(key);
-    setText(button, t("checkpoints.get"));
+    busy.value = busy.value.filter((one) => one !== wanted);
   }
+
+  const known = items.value ?? [];
+  return html`
+    <${Panel} id="checkpoints" title=${title}>
+      ${items.value === null && !fault.value && html`<p class="muted">${t("runs.loading")}</p>`}
+      ${items.value?.length === 0 && html`<p class="empty">${t("checkpoints.empty")}</p>`}
+      ${known.length > 0 && html`<${Named} hasBest=${known.some(({ best }) => best)} get=${get} />`}
+      <ul class="rows">
+        ${known.map((item, at) => {
+          const loads = busy.value.includes(item.round);
+          return html`<${Row} key=${item.round} item=${item} latest=${at === 0} busy=${loads} get=${get} />`;
+        })}
+      </ul>
+      <${Notice} error=${fault.value} />
+      ${children}
+    <//>
+  `;
+}
+
+/** Those that have a name. */
+function Named({ hasBest, get }) {
+  return html`
+    <div class="buttons">
+      ${hasBest &&
+      html`
+        <button class="button primary" type="button" onClick=${() => get("best")}>${t("checkpoints.getBest")}</button>
+      `}
+      <button class="button" type="button" onClick=${() => get("latest")}>${t("checkpoints.getLatest")}</button>
+    </div>
+  `;
+}
+
+function Row({ item, latest, busy, get }) {
+  const { round, best, bytes: size } = item;
+  return html`
+    <li>
+      <span class="grow">
+        ${t("checkpoints.row", { round })}${" "}${best && html`<span class="good">${t("checkpoints.best")} </span>`}
+        ${latest && html`<span class="muted">${t("checkpoints.latest")}</span>`}
+      </span>
+      <span class="muted">${bytes(size)}</span>
+      <button
+        class="button small"
+        type="button"
+        aria-label=${t("checkpoints.getLong", { round })}
+        onClick=${() => get(round)}
+      >
+        ${busy ? "…" : t("checkpoints.get")}
+      </button>
+    </li>
+  `;
 }
