@@ -54,5 +54,6 @@ def open_page(browser: Browser, url: str, *, width: int = 1440, height: int = 90
 
 
 def inside(requested: str, url: str) -> bool:
-    """Whether a request stays with the console at `url`."""
-    return requested.startswith((url, f"blob:{url}", "data:"))
+    """Whether a request stays with the console at `url`, whichever view of it that is."""
+    home = url.partition("#")[0]
+    return requested.startswith((home, f"blob:{home}", "data:"))

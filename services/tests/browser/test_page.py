@@ -15,15 +15,18 @@ SETTLE_MS = 4_000
 
 
 def test_train_watch_reload_and_stop(browser: Browser, cluster: Cluster, tmp_path: Path) -> None:
-    page, seen = open_page(browser, cluster.api.url)
+    page, seen = open_page(browser, f"{cluster.api.url}#/training")
     expect(page.locator("#header")).to_contain_text("live")
     expect(page.locator("#run")).to_contain_text("Nothing is training.")
-    expect(page.locator("#workers tbody tr")).to_have_count(2, timeout=LONG_MS)
+    workers_are(page, 2)
     start(page, rounds="400", patience="0")  # else it may end by itself before Stop is pressed
     expect(page.locator("#run")).to_contain_text("running", timeout=LONG_MS)
+    show(page, "dashboard")
     at_least(page, 3)
-    expect(page.locator("#loss circle").nth(1)).to_be_attached(timeout=LONG_MS)
+    expect(page.locator("#loss-chart figcaption")).to_contain_text("eval", timeout=LONG_MS)
+    show(page, "logs")
     expect(page.locator("#log")).to_contain_text("[ROUND] ")
+    show(page, "training")
     page.reload()
     at_least(page, 5)
     page.get_by_role("button", name="Pause").click()
@@ -31,7 +34,7 @@ def test_train_watch_reload_and_stop(browser: Browser, cluster: Cluster, tmp_pat
     download(page, tmp_path / "checkpoint.npz")
     page.get_by_role("button", name="Resume").click()
     expect(page.locator("#run")).to_contain_text("running", timeout=LONG_MS)
-    page.get_by_role("button", name="Stop").click()
+    page.locator("#run").get_by_role("button", name="Stop").click()
     page.get_by_role("dialog").get_by_role("button", name="Stop").click()
     expect(page.locator("#run")).to_contain_text("stopped", timeout=LONG_MS)
     assert seen.errors == []
@@ -40,8 +43,8 @@ def test_train_watch_reload_and_stop(browser: Browser, cluster: Cluster, tmp_pat
 
 
 def test_a_run_that_waits_says_for_what(browser: Browser, cluster: Cluster) -> None:
-    page, _ = open_page(browser, cluster.api.url)
-    expect(page.locator("#workers tbody tr")).to_have_count(2, timeout=LONG_MS)
+    page, _ = open_page(browser, f"{cluster.api.url}#/training")
+    workers_are(page, 2)
     start(page, rounds="2", min_workers="3")
     expect(page.locator("#run")).to_contain_text("waiting", timeout=LONG_MS)
     expect(page.locator("#run .reason")).to_contain_text("2 of 3 workers", timeout=LONG_MS)
@@ -50,15 +53,27 @@ def test_a_run_that_waits_says_for_what(browser: Browser, cluster: Cluster) -> N
     page.close()
 
 
+def show(page: Page, view: str) -> None:
+    """Go to a view."""
+    page.evaluate("(name) => { location.hash = `#/${name}`; }", view)
+
+
+def workers_are(page: Page, count: int) -> None:
+    """Wait for workers, then come back."""
+    show(page, "cluster")
+    expect(page.locator("#workers tbody tr")).to_have_count(count, timeout=LONG_MS)
+    show(page, "training")
+
+
 def start(page: Page, *, rounds: str, min_workers: str = "2", patience: str = "") -> None:
     """Start the recommended run of the digits."""
-    page.get_by_label("Data set").select_option("digits")
+    page.get_by_role("radio", name="Handwritten digits").check()
     page.get_by_label("Rounds", exact=True).fill(rounds)
     page.get_by_label("Min workers").fill(min_workers)
     if patience:
-        page.locator("#start summary").click()
+        page.locator("#start summary").first.click()
         page.get_by_label("Patience", exact=True).fill(patience)
-    page.locator("#start").get_by_role("button", name="Start").click()
+    page.locator("#start").get_by_role("button", name="Start", exact=True).click()
     expect(page.locator("#start")).to_contain_text("Started: ")
 
 

@@ -31,7 +31,7 @@ export function t(key, parameters = {}) {
   const plural = parameters.n === 1 ? known[`${key}.one`] : undefined;
   const sentence = plural ?? known[key];
   if (sentence === undefined) return key;
-  return sentence.replace(/\{(\w+)\}/g, (_, name) => String(parameters[name] ?? "–"));
+  return sentence.replace(/\{(\w+)\}/g, (_, name) => shown(parameters[name]));
 }
 
 /** Whether there is a sentence for a key. */
@@ -45,3 +45,5 @@ export function faultText(error) {
   if (!error.code || !has(key)) return detail;
   return detail && detail !== error.code ? `${t(key)} ${detail}` : t(key);
 }
+
+const shown = (value) => (Array.isArray(value) ? value.join(", ") : String(value ?? "–"));
