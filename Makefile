@@ -96,6 +96,8 @@ release: setup $(STAMPS)/dev ## Run what is too long for CI (two hours); JSON go
 		echo "== $$part"; \
 		$(PY) -m services.tests.$$part --json bench/results/$$part.json || exit 1; \
 	done
+	@echo "== schemathesis"
+	@$(PY) -m services.tests.contract --json bench/results/schemathesis.json
 	@echo "== chaos in units"
 	@$(PY) -m services.tests.chaos --units 24 --json bench/results/chaos-units.json
 

@@ -1,6 +1,8 @@
 """The application: routes, error answers, the page. Builds only; `server.py` runs it."""
 
 import asyncio
+import json
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -8,12 +10,14 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 
 from services.common.host.logs import Log
 from services.console import page
 from services.console.codes import status_of
-from services.console.context import PROBLEMS, Console
+from services.console.context import OF_THE_GUARD, Console
 from services.console.guard import Guard
+from services.console.openapi import DESCRIPTION, TAGS, describe
 from services.console.problems import MEDIA_TYPE, Problem, problem_json
 from services.console.routes import (
     datasets,
@@ -22,6 +26,7 @@ from services.console.routes import (
     folders,
     health,
     join_strings,
+    metrics,
     presets,
     runs,
     state,
@@ -48,28 +53,39 @@ def build(console: Console, hosts: frozenset[str], log: Log) -> Guard:
     app = FastAPI(
         title="MAHE console",
         version=VERSION,
-        description="Everything the page does. Each request under /api carries the header X-MAHE-Token.",
-        openapi_url=f"{API}/openapi.json",
-        docs_url=None,  # they load scripts from a CDN
-        redoc_url=None,
+        description=DESCRIPTION,
+        openapi_tags=TAGS,
+        openapi_url=None,  # and so no docs that load scripts from a CDN: both are served here, see _add_page
         redirect_slashes=False,
         lifespan=lifespan,
     )
     app.state.console = console
     for module in (state, runs, estimate, presets, workers, datasets, folders, join_strings, events, support, ui_ready):
-        app.include_router(module.router, prefix=API, responses=PROBLEMS)
+        app.include_router(module.router, prefix=API, responses=OF_THE_GUARD)
     app.include_router(health.router)
-    _add_page(app, console.token)
-    _add_errors(app, log)
-    return Guard(app, hosts, console.token, log)
+    app.include_router(metrics.router)
+    description = describe(app)
+    _add_page(app, console.token, json.dumps(description, ensure_ascii=False).encode())
+    _add_errors(app, log, _allowed_methods(description))
+    return Guard(app, hosts, console.token, log, console.hub.tally.refuse)
 
 
-def _add_page(app: FastAPI, token: str) -> None:
+def _add_page(app: FastAPI, token: str, description: bytes) -> None:
     assets = page.load_assets()
+    described = page.asset(description, ".json")
 
     @app.get("/", include_in_schema=False)
     async def get_page() -> Response:
         return page.index(token)
+
+    @app.get("/docs", include_in_schema=False)
+    async def get_docs(request: Request) -> Response:
+        return page.asset_response(assets[page.DOCS], request)
+
+    @app.get(f"{API}/openapi.json", include_in_schema=False)
+    @app.get("/docs/openapi.json", include_in_schema=False)
+    async def get_description(request: Request) -> Response:
+        return page.asset_response(described, request)
 
     @app.get("/static/{path:path}", include_in_schema=False)
     async def get_asset(path: str, request: Request) -> Response:
@@ -79,7 +95,7 @@ def _add_page(app: FastAPI, token: str) -> None:
         return page.asset_response(asset, request)
 
 
-def _add_errors(app: FastAPI, log: Log) -> None:
+def _add_errors(app: FastAPI, log: Log, allowed: list[tuple[re.Pattern[str], str]]) -> None:
     @app.exception_handler(Problem)
     async def on_problem(request: Request, problem: Problem) -> Response:
         return _answer(request, problem.code, problem.sentence, problem.errors)
@@ -92,14 +108,26 @@ def _add_errors(app: FastAPI, log: Log) -> None:
 
     @app.exception_handler(HTTPException)
     async def on_http(request: Request, error: HTTPException) -> Response:
+        if error.status_code == 400:  # FastAPI's word for bytes that are no text, or brackets without an end
+            fault = {"field": "", "code": "json_invalid", "message": "not JSON in UTF-8, or nested too deep"}
+            return _answer(request, "VALIDATION", _sentence(fault), [fault])
         code = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code, "HTTP")
+        headers = error.headers
+        if error.status_code == 405:
+            headers = {"allow": next((methods for path, methods in allowed if path.match(request.url.path)), "GET")}
         detail = f"{request.method} {request.url.path[:200]}: {error.detail}; the paths are in {API}/openapi.json"
-        return _answer(request, code, detail, status=error.status_code, headers=error.headers)
+        return _answer(request, code, detail, status=error.status_code, headers=headers)
 
     @app.exception_handler(Exception)
     async def on_fault(request: Request, error: Exception) -> Response:
         log("ERROR", f"{request.method} {request.url.path[:200]}: {type(error).__name__}: {error}")
         return _answer(request, "INTERNAL", "a fault in the console; its log has a line about it")
+
+
+def _allowed_methods(description: Mapping[str, Any]) -> list[tuple[re.Pattern[str], str]]:
+    """For the header Allow, the methods of each path: a route knows only its own. The page's paths take GET alone."""
+    paths = description["paths"].items()
+    return [(compile_path(path)[0], ", ".join(sorted(map(str.upper, methods)))) for path, methods in paths]
 
 
 def _fault(error: Mapping[str, Any]) -> dict[str, str]:
@@ -126,6 +154,7 @@ def _answer(
     status: int | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
+    request.app.state.console.hub.tally.refuse(code)
     status = status or status_of(code)
     body = problem_json(status, code, detail, request.url.path, errors)
     return Response(body, status, headers, MEDIA_TYPE)

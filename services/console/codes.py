@@ -1,7 +1,8 @@
 """Every code that the API answers with: its HTTP status and what it means, in one line.
 
-The page has the same English, and the Chinese, under `error.<CODE>` in its tables of sentences; the user guides have a
-table made from both. Tests compare these, and look through the source for codes that are missing here.
+The page has the same English, and the Chinese, under `error.<CODE>` in its tables of sentences; docs/MESSAGES.md and
+its Chinese version have a table made from both. Tests compare these, and look through the source for codes that are
+missing here.
 """
 
 from typing import NamedTuple

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request
+from pydantic import BaseModel
 
 from services.common.protocol.control import RunCommand, ShellCommand
 from services.console.hub import Hub
 from services.console.init import Initiator
 from services.console.link import Link
-from services.console.problems import ProblemBody, unreachable
+from services.console.problems import MEDIA_TYPE, TITLES, ProblemBody, unreachable
 from services.console.settings import ConsoleSettings
 
 KEY_CHARACTERS_MAX = 255
@@ -52,10 +53,27 @@ IdempotencyKey = Annotated[
         "answer comes again, as long as this master runs",
     ),
 ]
-PROBLEMS: dict[int | str, dict[str, Any]] = {
-    "default": {
-        "model": ProblemBody,
-        "description": "RFC 9457 problem; `code` is stable",
-        "content": {"application/problem+json": {}},
-    }
-}
+Responses = dict[int | str, dict[str, Any]]
+"""What an operation may answer, by status, as FastAPI's `responses` takes it."""
+
+
+def problems(*statuses: int) -> Responses:
+    """The refusals that an operation may give: it gives no other."""
+    schema = {"$ref": f"#/components/schemas/{ProblemBody.__name__}"}
+    return {status: {"description": TITLES[status], "content": {MEDIA_TYPE: {"schema": schema}}} for status in statuses}
+
+
+def told(model: type[BaseModel], status: int = 200) -> Responses:
+    """The answer as it is described, and not checked; give `response_model=None` with it."""
+    return {status: {"model": model, "description": (model.__doc__ or "").partition("\n")[0]}}
+
+
+def raw(media_type: str, description: str) -> Responses:
+    """An answer that is no JSON."""
+    return {200: {"description": description, "content": {media_type: {"schema": {"type": "string"}}}}}
+
+
+OF_THE_GUARD = problems(403, 413, 415)
+"""Every request may be refused so."""
+OF_THE_MASTER = problems(400, 422, 502, 503)
+"""Refusals of whatever is asked of the master: 400 and 502 when it is of another version."""

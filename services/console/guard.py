@@ -5,6 +5,7 @@ Pure ASGI: BaseHTTPMiddleware would hide a closed stream from its handler.
 """
 
 import hmac
+from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -40,14 +41,17 @@ class Refusal(MaheError):
 
 
 class Guard:
-    """Wraps the application. `hosts` are the exact Host values that are answered."""
+    """Wraps the application. `hosts` are the exact Host values that are answered; `refused` is told each code."""
 
-    def __init__(self, app: ASGIApp, hosts: frozenset[str], token: str, log: Log) -> None:
+    def __init__(
+        self, app: ASGIApp, hosts: frozenset[str], token: str, log: Log, refused: Callable[[str], None]
+    ) -> None:
         self._app = app
         self._log = log
         self._hosts = hosts
         self._origins = frozenset(f"http://{host}" for host in hosts)
         self._token = token.encode()
+        self._refused = refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -61,6 +65,7 @@ class Guard:
             self._check(scope, headers)
             body = await _read_body(headers, receive)
         except Refusal as refusal:
+            self._refused(refusal.code)
             await _answer(headed, scope["path"], refusal)
             return
         try:

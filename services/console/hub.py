@@ -1,4 +1,4 @@
-"""What every open page shares: the mirror, the state of the link, and one bounded queue per event stream.
+"""What every open page shares: the mirror, the tally, the state of the link, and one bounded queue per event stream.
 
 Everything here runs in the event loop; the link's thread reaches it through `call_soon_threadsafe`.
 """
@@ -12,6 +12,7 @@ from typing import Any, Literal
 from services.common.protocol.control import Event
 from services.console.mirror import Mirror
 from services.console.problems import Problem
+from services.console.tally import Tally
 
 STREAMS_MAX = 64
 QUEUE_MAX = 1_000
@@ -77,6 +78,7 @@ class Hub:
 
     def __init__(self, link: LinkState) -> None:
         self.mirror = Mirror()
+        self.tally = Tally()
         self.link = link
         self.closing = False
         self.snapshot_came = asyncio.Event()  # for one reader, who clears it
@@ -116,12 +118,14 @@ class Hub:
     def on_snapshot(self, term: int, seq: int, snapshot: dict[str, Any]) -> None:
         """A whole state came: what the streams had is no longer a base for deltas."""
         self.mirror.replace(term, seq, snapshot)
+        self.tally.look(term, snapshot)
         self.snapshot_came.set()
         self._tell(RESYNC)
 
     def on_event(self, event: Event) -> None:
         """The next event of the master."""
         if self.mirror.apply(event):
+            self.tally.look(event.term, self.mirror.snapshot or {})
             self._tell(event_frame(event))
 
     def close(self) -> None:

@@ -73,15 +73,12 @@ class Link:
         self._wake_out.close()
 
     async def command(self, command: RunCommand | ShellCommand, key: str | None = None) -> dict[str, Any]:
-        """The master's answer. Raises Problem: its refusal, or MASTER_UNREACHABLE after COMMAND_S.
+        """The master's answer. Raises Problem: its refusal, MASTER_UNREACHABLE after COMMAND_S, why it is not sent.
 
         With a `key` the id is made from it, also after a restart of the console: the master carries it out once.
         """
         message = Command(cmd_id=secrets.token_hex(12) if key is None else _id_of(key), command=command)
-        try:
-            codec.encode(message)  # here, where a refusal can be answered, not in the link's thread
-        except ProtocolError as error:
-            raise Problem(error.sentence, code=error.code) from None
+        _check(message)
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         pending = Pending(
             message,
@@ -205,6 +202,17 @@ class Link:
 
 def _id_of(key: str) -> str:
     return f"key-{hashlib.sha256(key.encode()).hexdigest()[:48]}"
+
+
+def _check(message: Command) -> None:
+    """Whether it can be sent: what cannot must be refused here and never come to the thread. Raises Problem."""
+    try:
+        codec.encode(message)
+    except ProtocolError as error:
+        raise Problem(error.sentence, code=error.code) from None
+    except ValueError as error:  # of pydantic
+        text = f"the request holds a text that is no Unicode ({str(error)[:100]}); use whole characters"
+        raise Problem(text, code="BAD_SPEC") from None
 
 
 def _settle(future: "asyncio.Future[Outcome]", outcome: Outcome) -> None:

@@ -17,6 +17,7 @@ from services.console.vendor import NOTE, VENDOR
 
 FOLDER = Path(__file__).parent / "static"
 INDEX = "index.html"
+DOCS = "docs.html"
 TOKEN_MARK = "{{token}}"  # noqa: S105 - where the token goes
 UNREADY = """<!doctype html><title>MAHE</title>
 <p>The page's packages are not installed here. Run <code>make setup</code>, then reload. The API works without them.</p>
@@ -27,6 +28,7 @@ TYPES = {
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml; charset=utf-8",
     ".json": "application/json",
+    ".html": "text/html; charset=utf-8",
 }
 
 
@@ -44,10 +46,14 @@ def load_assets(folder: Path = FOLDER) -> dict[str, Asset]:
     assets: dict[str, Asset] = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.suffix in TYPES:
-            body = path.read_bytes()
-            etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-            assets[path.relative_to(folder).as_posix()] = Asset(body, TYPES[path.suffix], etag)
+            assets[path.relative_to(folder).as_posix()] = asset(path.read_bytes(), path.suffix)
+    del assets[INDEX]  # it is never served without a token in it
     return assets
+
+
+def asset(body: bytes, suffix: str) -> Asset:
+    """A file of this kind."""
+    return Asset(body, TYPES[suffix], f'"{hashlib.sha256(body).hexdigest()[:32]}"')
 
 
 def index(token: str) -> Response:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi.exceptions import RequestValidationError
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
 from services.common.errors import Fault, quoted
 from services.common.learning import BAD_SPEC, summary
@@ -25,6 +25,7 @@ Card = dict[str, Any]
 class RunRequest(RunSpec):
     """A run's specification, any part of it. The rest comes from preset, data set's recommendation and defaults."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"dataset": "digits", "preset": "quick"}]})
     preset: Annotated[str, StringConstraints(max_length=64)] | None = Field(
         default=None,
         description="How to train, in one word (`GET /api/v1/presets`); null: as the data set recommends",

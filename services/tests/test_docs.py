@@ -20,13 +20,15 @@ from services.common.protocol import limits
 from services.console.app import VERSION
 from services.tests.docs import facts
 from services.tests.docs.text import (
+    API,
     CHANGELOG,
     CONTAINERS,
     CONTAINERS_ZH,
     DESIGN,
     EXAMPLE,
     GUIDE,
-    GUIDE_ZH,
+    MESSAGES,
+    MESSAGES_ZH,
     README,
     README_ZH,
     TRAINING,
@@ -123,10 +125,10 @@ def ports(docs: Docs) -> list[str]:
 
 
 def api_routes(docs: Docs) -> list[str]:
-    """Every route of the console is in the guide, and the guide names no other."""
-    named = re.findall(r"^\| `([A-Z]+ /\S+)`", docs[GUIDE], re.MULTILINE)
-    strange = [f"{GUIDE} names {route}, which nothing serves" for route in named if route not in facts.routes()]
-    return absent(docs, {f"| `{route}` |": "route" for route in facts.routes()}) + strange
+    """Every route of the console is in docs/API.md, and it names no other."""
+    named = re.findall(r"^\| `([A-Z]+ /\S+)`", docs[API], re.MULTILINE)
+    strange = [f"{API} names {route}, which nothing serves" for route in named if route not in facts.routes()]
+    return [f"{API} has no route {route}" for route in facts.routes() if f"| `{route}` |" not in docs[API]] + strange
 
 
 def choices(docs: Docs) -> list[str]:
@@ -173,8 +175,8 @@ def quoted_messages(docs: Docs) -> list[str]:
     for path, least in (
         (README, 12),
         (README_ZH, 12),
-        (GUIDE, 25),
-        (GUIDE_ZH, 25),
+        (MESSAGES, 60),
+        (MESSAGES_ZH, 60),
         (CONTAINERS, 6),
         (CONTAINERS_ZH, 6),
     ):
@@ -188,11 +190,11 @@ def quoted_messages(docs: Docs) -> list[str]:
 def languages(docs: Docs) -> list[str]:
     """Both languages have the same headings and explain the same messages; the README stays short."""
     wrong = []
-    for english, chinese in ((README, README_ZH), (CONTAINERS, CONTAINERS_ZH)):
+    for english, chinese in ((README, README_ZH), (MESSAGES, MESSAGES_ZH), (CONTAINERS, CONTAINERS_ZH)):
         levels, levels_zh = ([one.split()[0] for one in headings(docs[path])] for path in (english, chinese))
         if levels != levels_zh:
             wrong.append(f"{english} has the headings {levels}, {chinese} has {levels_zh}")
-    for english, chinese in ((README, README_ZH), (GUIDE, GUIDE_ZH), (CONTAINERS, CONTAINERS_ZH)):
+    for english, chinese in ((README, README_ZH), (MESSAGES, MESSAGES_ZH), (CONTAINERS, CONTAINERS_ZH)):
         if quoted(docs[english]) != quoted(docs[chinese]):
             wrong.append(f"{chinese} does not explain the messages of {english} in the same order")
     written = {path: part(path, readme.NAME).sub("", docs[path]) for path in (README, README_ZH)}
@@ -243,8 +245,8 @@ BAD: dict[Check, list[tuple[str, str, str]]] = {
         (DESIGN, "| `HELLO` |", "| `HALLO` |"),
         (GUIDE, "| `MAHE_MASTER_PORT` | `47820` |", "| `MAHE_MASTER_PORT` | `4782` |"),
         (TRAINING, "| `k_steps` | `50` |", "| `k_steps` | `5` |"),
-        (GUIDE, "404 `RUN_UNKNOWN`", "400 `RUN_UNKNOWN`"),
-        (GUIDE_ZH, "`BAD_CURSOR`", "`BAD_COURSE`"),
+        (MESSAGES, "404 `RUN_UNKNOWN`", "400 `RUN_UNKNOWN`"),
+        (MESSAGES_ZH, "`BAD_CURSOR`", "`BAD_COURSE`"),
         (EXAMPLE, "#MAHE_CONSOLE_PORT=47830", "#MAHE_CONSOLE_PORT=80"),
         (EXAMPLE, "# Name of this PC", "# The name of this PC"),
         (EXAMPLE, "# settings: end", ""),
@@ -264,8 +266,8 @@ BAD: dict[Check, list[tuple[str, str, str]]] = {
     ],
     ports: [(GUIDE, "| 47821 |", "| 47831 |")],
     api_routes: [
-        (GUIDE, "| `DELETE /api/v1/workers/{worker}` |", ""),
-        (GUIDE, "| `GET /healthz` |", "| `GET /health` |"),
+        (API, "| `DELETE /api/v1/workers/{worker}` |", ""),
+        (API, "| `GET /healthz` |", "| `GET /health` |"),
     ],
     choices: [(GUIDE, "| `spiral3` |", "| spiral |"), (TRAINING, '"family": "softmax"', '"family": "soft"')],
     original_options: [(GUIDE, "`--k-steps N`", ""), (GUIDE, "planned", "later"), (GUIDE, "`-t`", "")],
@@ -275,7 +277,7 @@ BAD: dict[Check, list[tuple[str, str, str]]] = {
     ],
     quoted_messages: [
         (README, "copy the whole line again", "copy it"),
-        (GUIDE, "is the port right?", "is it?"),
+        (MESSAGES, "is the port right?", "is it?"),
         (README_ZH, "| 消息 |", "| 提示 |"),
     ],
     languages: [
@@ -286,7 +288,7 @@ BAD: dict[Check, list[tuple[str, str, str]]] = {
     ],
     walk: [(DESIGN, "\n10. ", "\n11. "), (DESIGN, "\n1. `services/worker/shell/trainer.py:", "\n1. `")],
     versions: [(CHANGELOG, f"## {__version__}", "## 0.0.9")],
-    links: [(README, "(docs/USER_GUIDE.md)", "(docs/GUIDE.md)"), (README, "#messages)", "#letters)")],
+    links: [(README, "(docs/USER_GUIDE.md)", "(docs/GUIDE.md)"), (API, "#codes)", "#letters)")],
 }
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from services.common.protocol.encodings import Encoding
 from services.common.protocol.limits import UNITS_MAX
@@ -85,6 +85,14 @@ class RunSpec(Spec):
     def keeps_deltas(self) -> bool:
         """Whether the aggregator needs every delta at once; else each is added when it comes and forgotten."""
         return self.aggregator in ("trimmed", "median")
+
+    @field_validator("rounds_in_flight", mode="before")
+    @classmethod
+    def _is_a_number(cls, value: object) -> object:
+        """To Python `true` and 1.0 are equal to 1; a specification takes only what its description says."""
+        if isinstance(value, bool | float):
+            raise ValueError(f"rounds_in_flight is {value}; use auto, 1 or 2")  # noqa: TRY004 - pydantic takes no other
+        return value
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -18,14 +18,19 @@ from services.common.learning import (
 from services.common.protocol.estimate import Conditions, Estimate, Pc, estimate
 from services.common.protocol.round_time import split_sync
 from services.common.protocol.spec import RunSpec
-from services.console.context import ConsoleDep
+from services.console.context import OF_THE_MASTER, ConsoleDep
 from services.console.run_request import Card, RunRequest, bad_spec, card_of, complete
 
 router = APIRouter(prefix="/estimate", tags=["runs"])
 Dict = dict[str, Any]
 
 
-@router.post("", operation_id="estimateRun", summary="What a run would amount to with the PCs present")
+@router.post(
+    "",
+    operation_id="estimateRun",
+    summary="What a run would amount to with the PCs present",
+    responses=OF_THE_MASTER,
+)
 async def estimate_run(console: ConsoleDep, request: RunRequest) -> Estimate:
     """The body is that of `createRun`, and so are the refusals; nothing is started.
 

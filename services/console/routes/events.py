@@ -12,7 +12,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
-from services.console.context import ConsoleDep
+from services.console.context import ConsoleDep, problems, raw
 from services.console.hub import BYE, RESYNC, Hub, event_frame, frame
 from services.console.problems import Problem
 
@@ -27,7 +27,7 @@ router = APIRouter(tags=["events"])
     operation_id="streamEvents",
     summary="What happens, as server-sent events",
     response_class=Response,
-    responses={200: {"content": {"text/event-stream": {}}, "description": "Server-sent events without an end"}},
+    responses=raw("text/event-stream", "Server-sent events without an end") | problems(422, 503),
 )
 async def stream_events(
     console: ConsoleDep,

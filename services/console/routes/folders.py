@@ -5,12 +5,19 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from services.common.protocol.control import ListFolders
-from services.console.context import ConsoleDep
+from services.console.answers import FolderFacts
+from services.console.context import OF_THE_MASTER, ConsoleDep, problems, told
 
 router = APIRouter(prefix="/folders", tags=["folders"])
 
 
-@router.get("", operation_id="browseFolder", summary="Folders and models in a folder on the master's PC")
+@router.get(
+    "",
+    operation_id="browseFolder",
+    summary="Folders and models in a folder on the master's PC",
+    response_model=None,
+    responses=told(FolderFacts) | OF_THE_MASTER | problems(403, 404),
+)
 async def list_folders(console: ConsoleDep, path: Annotated[str, Query(max_length=1024)] = "") -> dict[str, Any]:
     """An empty path is the master's data folder; `roots` are where looking may begin, `more`: not all are shown.
 

@@ -4,18 +4,31 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from services.console.context import ConsoleDep
+from services.console.answers import Health, Readiness
+from services.console.context import OF_THE_GUARD, ConsoleDep, told
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], responses=OF_THE_GUARD)
 
 
-@router.get("/healthz", operation_id="getHealth", summary="The process is alive")
+@router.get(
+    "/healthz",
+    operation_id="getHealth",
+    summary="The process is alive",
+    response_model=None,
+    responses=told(Health),
+)
 async def get_health() -> dict[str, str]:
     """Depends on nothing."""
     return {"status": "alive"}
 
 
-@router.get("/readyz", operation_id="getReadiness", summary="The master answers, and INIT is done")
+@router.get(
+    "/readyz",
+    operation_id="getReadiness",
+    summary="The master answers, and INIT is done",
+    response_model=None,
+    responses=told(Readiness) | told(Readiness, 503),
+)
 async def get_readiness(console: ConsoleDep, response: Response) -> dict[str, Any]:
     """503 while a check fails; each says why."""
     link, init = console.hub.link, console.init

@@ -18,12 +18,25 @@ from services.common.protocol.control import (
     StopRun,
 )
 from services.common.protocol.messages import Count, RunId
-from services.console.context import Console, ConsoleDep, IdempotencyKey
+from services.console.answers import CheckpointList, RoundList, RunEntry, RunList, RunName, RunState
+from services.console.context import (
+    OF_THE_MASTER,
+    Console,
+    ConsoleDep,
+    IdempotencyKey,
+    Responses,
+    problems,
+    raw,
+    told,
+)
 from services.console.lists import LIMIT, Cursor, Limit, ListPage, after_of, cut, page_of
 from services.console.problems import BrokenTransfer, Problem
 from services.console.run_request import RunRequest, complete
 
 router = APIRouter(prefix="/runs", tags=["runs"])
+A_RUN = OF_THE_MASTER | problems(404)
+STEERED = told(RunName, 202) | A_RUN | problems(409)
+ONE_RUN: Responses = {200: {"model": RunState | RunEntry, "description": "The current run, or an earlier one"}}
 Version = Count | Literal["best", "latest"]
 
 
@@ -35,14 +48,26 @@ class RunStarted(BaseModel):
     warnings: list[str] = Field(default=[], description="What is allowed, but will hardly do what is wanted")
 
 
-@router.get("", operation_id="listRuns", summary="All runs, newest first")
+@router.get(
+    "",
+    operation_id="listRuns",
+    summary="All runs, newest first",
+    response_model=None,
+    responses=told(RunList) | OF_THE_MASTER,
+)
 async def list_runs(console: ConsoleDep, limit: Limit = LIMIT, cursor: Cursor = None) -> ListPage:
     """Runs that are started meanwhile are on a first page only."""
     answer = await console.ask(ListRuns(limit=limit, before=after_of("runs", cursor)))
     return page_of("runs", answer)
 
 
-@router.post("", operation_id="createRun", summary="Start a run", status_code=201)
+@router.post(
+    "",
+    operation_id="createRun",
+    summary="Start a run",
+    status_code=201,
+    responses=OF_THE_MASTER | problems(409),
+)
 async def create_run(
     console: ConsoleDep, request: RunRequest, response: Response, idempotency_key: IdempotencyKey = None
 ) -> RunStarted:
@@ -61,7 +86,13 @@ async def create_run(
     return started
 
 
-@router.get("/{run}", operation_id="getRun", summary="One run")
+@router.get(
+    "/{run}",
+    operation_id="getRun",
+    summary="One run",
+    response_model=None,
+    responses=ONE_RUN | A_RUN,
+)
 async def get_run(console: ConsoleDep, run: RunId) -> dict[str, Any]:
     """The current run as it is now; an earlier one as it ended; one that waits with `position` and reason."""
     snapshot = console.hub.mirror.snapshot or {}
@@ -72,26 +103,52 @@ async def get_run(console: ConsoleDep, run: RunId) -> dict[str, Any]:
 
 
 @router.post(
-    "/{run}/pause", operation_id="pauseRun", summary="Close the round in flight, open no other", status_code=202
+    "/{run}/pause",
+    operation_id="pauseRun",
+    summary="Close the round in flight, open no other",
+    status_code=202,
+    response_model=None,
+    responses=STEERED,
 )
 async def pause_run(console: ConsoleDep, run: RunId) -> dict[str, Any]:
     """Watch the run's phase for what becomes of it."""
     return await console.ask(PauseRun(run=run))
 
 
-@router.post("/{run}/resume", operation_id="resumeRun", summary="Go on with a paused or failed run", status_code=202)
+@router.post(
+    "/{run}/resume",
+    operation_id="resumeRun",
+    summary="Go on with a paused or failed run",
+    status_code=202,
+    response_model=None,
+    responses=STEERED,
+)
 async def resume_run(console: ConsoleDep, run: RunId) -> dict[str, Any]:
     """Watch the run's phase for what becomes of it."""
     return await console.ask(ResumeRun(run=run))
 
 
-@router.post("/{run}/stop", operation_id="stopRun", summary="End a run for good; its checkpoints stay", status_code=202)
+@router.post(
+    "/{run}/stop",
+    operation_id="stopRun",
+    summary="End a run for good; its checkpoints stay",
+    status_code=202,
+    response_model=None,
+    responses=STEERED,
+)
 async def stop_run(console: ConsoleDep, run: RunId) -> dict[str, Any]:
     """One that waits is taken out of the queue, and those behind it move up. Watch the run's phase for the rest."""
     return await console.ask(StopRun(run=run))
 
 
-@router.get("/{run}/rounds", operation_id="listRounds", summary="Closed rounds in order", tags=["rounds"])
+@router.get(
+    "/{run}/rounds",
+    operation_id="listRounds",
+    summary="Closed rounds in order",
+    tags=["rounds"],
+    response_model=None,
+    responses=told(RoundList) | A_RUN,
+)
 async def list_rounds(console: ConsoleDep, run: RunId, limit: Limit = LIMIT, cursor: Cursor = None) -> ListPage:
     """A round that closes meanwhile comes on the last page."""
     cursor_name = f"rounds of {run}"
@@ -99,7 +156,14 @@ async def list_rounds(console: ConsoleDep, run: RunId, limit: Limit = LIMIT, cur
     return page_of(cursor_name, await console.ask(ListRounds(run=run, after=after, limit=limit)))
 
 
-@router.get("/{run}/checkpoints", operation_id="listCheckpoints", summary="Checkpoints kept", tags=["checkpoints"])
+@router.get(
+    "/{run}/checkpoints",
+    operation_id="listCheckpoints",
+    summary="Checkpoints kept",
+    tags=["checkpoints"],
+    response_model=None,
+    responses=told(CheckpointList) | A_RUN,
+)
 async def list_checkpoints(console: ConsoleDep, run: RunId, limit: Limit = LIMIT, cursor: Cursor = None) -> ListPage:
     """The newest ones, and the best by evaluation, by round."""
     return cut("checkpoints", await _checkpoints(console, run), "round", limit, cursor)
@@ -111,7 +175,7 @@ async def list_checkpoints(console: ConsoleDep, run: RunId, limit: Limit = LIMIT
     summary="One checkpoint as .npz",
     tags=["checkpoints"],
     response_class=Response,
-    responses={200: {"content": {"application/octet-stream": {}}, "description": "The file, checked by SHA-256"}},
+    responses=raw("application/octet-stream", "The file, checked by SHA-256") | A_RUN,
 )
 async def download_checkpoint(console: ConsoleDep, run: RunId, version: Version) -> Response:
     """By number, or `best` (the lowest evaluation loss), or `latest`.

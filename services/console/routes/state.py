@@ -5,12 +5,19 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from services.console.context import ConsoleDep
+from services.console.answers import State
+from services.console.context import ConsoleDep, told
 
 router = APIRouter(tags=["state"])
 
 
-@router.get("/state", operation_id="getState", summary="The state as of event `id`, the link, the latest log lines")
+@router.get(
+    "/state",
+    operation_id="getState",
+    summary="The state as of event `id`, the link, the latest log lines",
+    response_model=None,
+    responses=told(State),
+)
 async def get_state(console: ConsoleDep) -> dict[str, Any]:
     """`snapshot` is null until the master has answered once; `link` says why. Go on with `/events?after=<id>`."""
     mirror = console.hub.mirror

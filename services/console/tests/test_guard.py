@@ -14,7 +14,8 @@ from services.console.guard import BODY_BYTES_MAX
 from services.console.hub import Hub, LinkState
 from services.console.tests.conftest import RunningConsole
 
-OPEN = {"/", "/static/{path:path}", "/healthz", "/readyz"}  # without a token, and telling nothing but the page
+# Without a token, and telling nothing but the page, what the API is, and figures that name nobody.
+OPEN = {"/", "/static/{path:path}", "/docs", "/docs/openapi.json", "/healthz", "/readyz", "/metrics"}
 STRANGE = [("GET", "/no/such/path"), ("POST", "/"), ("OPTIONS", "/api/v1/runs"), ("GET", "/api"), ("GET", "/api/v1/no")]
 FOREIGN_ORIGINS = ["http://evil.example", "null", "https://127.0.0.1", "http://127.0.0.1:1"]
 
@@ -45,7 +46,7 @@ def filled(path: str) -> str:
 def test_the_routes_are_those_that_the_api_describes_and_the_page(client: httpx.Client) -> None:
     schema = client.get("/api/v1/openapi.json").json()
     described = {(method.upper(), path) for path, methods in schema["paths"].items() for method in methods}
-    page = {("GET", "/"), ("GET", "/static/{path:path}"), ("GET", "/api/v1/openapi.json")}
+    page = {("GET", path) for path in (*OPEN, "/api/v1/openapi.json")}
     assert {route for route in routes() if route[0] != "HEAD"} == described | page
     operations = [one["operationId"] for methods in schema["paths"].values() for one in methods.values()]
     assert len(set(operations)) == len(operations)

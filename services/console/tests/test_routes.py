@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from services.console.tests import scripted_cluster as cluster
-from services.console.tests.conftest import wait_until
+from services.console.tests.conftest import RunningConsole, wait_until
 from services.console.tests.scripted_master import Script, ScriptedMaster, answers
 
 
@@ -186,7 +186,8 @@ def test_faults_of_fields_come_from_here_and_from_the_master(live: httpx.Client,
         ("GET", "/api/v1/runs?limit=501", 422, "VALIDATION"),
         ("DELETE", "/api/v1/join-strings/x", 422, "VALIDATION"),
         ("GET", "/api/v1/events?after=yesterday", 422, "EVENT_ID"),
-        ("GET", "/docs", 404, "NOT_FOUND"),
+        ("GET", "/redoc", 404, "NOT_FOUND"),
+        ("GET", "/static/docs.html/", 404, "NOT_FOUND"),
     ],
 )
 def test_every_error_is_a_problem(client: httpx.Client, method: str, path: str, status: int, code: str) -> None:
@@ -196,9 +197,65 @@ def test_every_error_is_a_problem(client: httpx.Client, method: str, path: str, 
     assert (response.status_code, response.json()["code"]) == (status, code)
 
 
-def test_a_body_that_is_not_json_is_a_problem(client: httpx.Client) -> None:
-    response = client.post("/api/v1/runs", content=b"{", headers={"Content-Type": "application/json"})
-    assert (response.status_code, response.json()["code"]) == (422, "VALIDATION")
+@pytest.mark.parametrize(
+    "path, allowed",
+    [("/api/v1/runs", "GET, POST"), ("/api/v1/workers", "DELETE, GET"), ("/api/v1/workers/w1", "DELETE")],
+)
+def test_a_wrong_method_is_told_the_right_ones(client: httpx.Client, path: str, allowed: str) -> None:
+    assert client.put(path).headers["allow"] == allowed
+
+
+def test_the_description_is_served_to_programs_and_to_its_page(client: httpx.Client, console: RunningConsole) -> None:
+    described = client.get("/api/v1/openapi.json")
+    with httpx.Client(base_url=console.url, trust_env=False) as bare:  # the page has no token
+        assert bare.get("/docs/openapi.json").json() == described.json()
+        page = bare.get("/docs")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert console.token not in page.text
+    assert described.json()["components"]["securitySchemes"]["token"]["name"] == "x-mahe-token"
+
+
+NO_JSON = [b"{", b"\xff\xfe{}", b"[" * 60_000, b'{"model": ' * 6_000, b"NaN", b"null", b"[]"]
+NOT_AS_DESCRIBED = [
+    *(b'{"rounds": 1e999}', b'{"rounds": ' + b"9" * 5_000 + b"}", b'{"rounds": true}', b'{"rounds_in_flight": 1.0}'),
+    *(b'{"name": "\\ud800"}', b'{"label": "\\ud800"}', b'{"preset": "\\ud800"}', b'{"rounds_in_flight": true}'),
+]
+WITHIN = [
+    *(b'{"model": {"family": "mlp", "hidden": [NaN]}}', b'{"model": {"family": "\\ud800"}}'),
+    *(b'{"inner": {"name": "sgd", "lr": NaN}}', b'{"inner": {"name": "\\ud800"}}', b'{"outer": {"lr": -Infinity}}'),
+]
+
+
+def test_a_body_that_is_not_as_described_is_a_problem(live: httpx.Client, master: ScriptedMaster) -> None:
+    master.replies["list_datasets"] = answers({"items": cluster.DATASETS})
+    for path in ("/api/v1/runs", "/api/v1/estimate", "/api/v1/join-strings"):
+        for body in NO_JSON + NOT_AS_DESCRIBED:
+            response = live.post(path, content=body, headers={"Content-Type": "application/json"})
+            assert response.headers["content-type"] == "application/problem+json", (path, body[:40])
+            assert (response.status_code, response.json()["code"]) in ((422, "VALIDATION"), (422, "BAD_SPEC"))
+
+
+def test_what_json_cannot_say_is_no_fault_of_the_console(live: httpx.Client, master: ScriptedMaster) -> None:
+    """Models and optimizers are data by name: what is in them comes as far as the master, or is refused."""
+    master.replies["list_datasets"] = answers({"items": cluster.DATASETS})
+    master.replies["create_run"] = refuses("BAD_SPEC", "no such value")
+    for path in ("/api/v1/runs", "/api/v1/estimate"):
+        for body in WITHIN:
+            response = live.post(path, content=body, headers={"Content-Type": "application/json"})
+            assert response.status_code in (200, 422), (path, body, response.text)
+
+
+def test_a_command_that_cannot_be_sent_is_refused_and_the_next_one_is_answered(
+    live: httpx.Client, master: ScriptedMaster
+) -> None:
+    """A body of just 64 KiB becomes a command of more; half a character cannot be written at all."""
+    master.replies["create_run"] = answers({"run": "run-8"})
+    long = live.post("/api/v1/runs", json={"model": {"family": "x" * 65_400}})
+    assert (long.status_code, long.json()["code"]) == (413, "FRAME_TOO_LARGE")
+    headers = {"Content-Type": "application/json"}
+    half = live.post("/api/v1/runs", content=b'{"outer": {"name": "\\udfff"}}', headers=headers)
+    assert (half.status_code, half.json()["code"]) == (422, "BAD_SPEC")
+    assert live.post("/api/v1/runs", json={}).status_code == 201
 
 
 def test_a_checkpoint_is_streamed_in_chunks(live: httpx.Client, master: ScriptedMaster) -> None:

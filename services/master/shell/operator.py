@@ -99,10 +99,10 @@ class Operator:
         return _page(views, "id", command.limit)
 
     def _create_run(self, cmd_id: str, spec: RunSpec) -> dict[str, Any] | None:
+        _check_spec(spec)
         warnings = warnings_of(spec.outer, spec.rounds)
         if known := self.store.run_asked_by(cmd_id):  # by a master that died before it could answer
             return {"run": known, "warnings": warnings, "position": self._position(known)}
-        _check_spec(spec)
         if len(self.coordinator.state.queue) >= QUEUE_MAX:
             self.step(events.CreateRun(cmd_id, "none", spec))  # refused by the table, with the reason
             return None

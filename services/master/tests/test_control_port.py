@@ -155,6 +155,12 @@ def test_every_bad_field_of_a_specification_is_told(operator: Peer) -> None:
     assert all(error["message"].removesuffix(".") in refused.text for error in errors)
 
 
+def test_an_optimizer_without_a_name_is_refused(operator: Peer) -> None:
+    refused = ask(operator, CreateRun(spec=RunSpec(outer={"lr": 1.0})), "command-1")
+    assert (refused.ok, refused.code) == (False, "BAD_SPEC")
+    assert [error["field"] for error in result(operator)["errors"]] == ["outer.name"]
+
+
 def test_one_run_and_pages_of_runs_rounds_and_join_strings(operator: Peer, master: Running) -> None:
     store = Store(master.folder)
     for number in range(1, 6):

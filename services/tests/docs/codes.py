@@ -1,4 +1,4 @@
-"""The codes of errors: those that stand in the source, what the page says of each, and the tables in the guides.
+"""The codes of errors: those that stand in the source, what the page says of each, and the tables in the documents.
 
 Not for what a code means: `services/console/codes.py` says that.
 """
@@ -27,18 +27,18 @@ def sentences(path: str) -> dict[str, str]:
 
 
 def table() -> str:
-    """The codes in the guide, with the status of their answers."""
+    """The codes in docs/MESSAGES.md, with the status of their answers."""
     meanings = {code: known.meaning for code, known in CODES.items()}
     return _table("| Status | Codes |", "4xx: the request", "5xx: master or console", meanings)
 
 
 def table_zh() -> str:
-    """The codes in the Chinese guide."""
+    """The codes in docs/MESSAGES.zh-CN.md."""
     return _table("| 状态 | 代码 |", "4xx：请求本身", "5xx：主控或控制台", sentences(TEXT_ZH))
 
 
 def _table(head: str, request: str, service: str, meanings: dict[str, str]) -> str:
-    """Two rows, so that the guide stays short: by whose fault it is, each code in a line of its own."""
+    """Two rows, so that the document stays short: by whose fault it is, each code in a line of its own."""
     lines: dict[bool, list[str]] = {False: [], True: []}
     for code, known in CODES.items():
         lines[known.status >= 500].append(f"{known.status} `{code}` {meanings.get(code)}")

@@ -5,6 +5,7 @@ Not for what the documents say (text.py) nor for the comparison (test_docs.py).
 
 import argparse
 import ast
+import json
 import re
 import typing
 from collections.abc import Callable, Iterator
@@ -26,12 +27,23 @@ from services.common.protocol.spec import RunSpec
 from services.console.app import build
 from services.console.context import Console
 from services.console.hub import Hub, LinkState
+from services.console.openapi import describe
 from services.console.settings import ConsoleSettings
 from services.launch.command_line import build_parser
 from services.master.core.table import diagram
 from services.master.settings import MasterSettings
 from services.tests.docs import codes
-from services.tests.docs.text import CONTAINERS, DESIGN, EXAMPLE, GUIDE, GUIDE_ZH, README, README_ZH, TRAINING
+from services.tests.docs.text import (
+    CONTAINERS,
+    DESIGN,
+    EXAMPLE,
+    GUIDE,
+    MESSAGES,
+    MESSAGES_ZH,
+    README,
+    README_ZH,
+    TRAINING,
+)
 from services.tests.tidy.source import ROOT, Source, load
 from services.worker.settings import WorkerSettings, hostname
 
@@ -188,8 +200,8 @@ GENERATED: dict[tuple[str, str], Callable[[], str]] = {
     (EXAMPLE, "settings"): settings_file,
     (EXAMPLE, "containers"): compose_file,
     (CONTAINERS, "variables"): compose_table,
-    (GUIDE, "codes"): codes.table,
-    (GUIDE_ZH, "codes"): codes.table_zh,
+    (MESSAGES, "codes"): codes.table,
+    (MESSAGES_ZH, "codes"): codes.table_zh,
     (README, readme.NAME): readme.english,
     (README_ZH, readme.NAME): readme.chinese,
 }
@@ -218,12 +230,20 @@ def make_words() -> tuple[set[str], set[str]]:
 
 
 @cache
+def openapi() -> dict[str, Any]:
+    """The description of the API, as the console serves it."""
+    console = Console(Hub(LinkState("connecting", 0, "")), cast(Any, None), "token", cast(Any, None), ConsoleSettings())
+    return describe(cast(FastAPI, build(console, frozenset(), Log("console"))._app))
+
+
+def openapi_file() -> str:
+    """The same as docs/openapi.json holds it: indented, so that a change can be read."""
+    return json.dumps(openapi(), ensure_ascii=False, indent=1) + "\n"
+
+
 def routes() -> list[str]:
     """`METHOD /path` of every route that the API describes."""
-    nothing = cast(Any, None)
-    console = Console(Hub(LinkState("connecting", 0, "")), nothing, "token", nothing, ConsoleSettings())
-    paths = cast(FastAPI, build(console, frozenset(), Log("console"))._app).openapi()["paths"]
-    return [f"{method.upper()} {path}" for path, methods in paths.items() for method in methods]
+    return [f"{method.upper()} {path}" for path, methods in openapi()["paths"].items() for method in methods]
 
 
 @cache

@@ -12,7 +12,8 @@ README, README_ZH, CHANGELOG = "README.md", "README.zh-CN.md", "CHANGELOG.md"
 GUIDE, GUIDE_ZH, DESIGN = "docs/USER_GUIDE.md", "docs/USER_GUIDE.zh-CN.md", "docs/DESIGN.md"
 EXAMPLE, CONTRIBUTING = "deploy/example.env", "CONTRIBUTING.md"
 CONTAINERS, CONTAINERS_ZH = "docs/CONTAINERS.md", "docs/CONTAINERS.zh-CN.md"
-TRAINING, SCRIPTS = "docs/TRAINING.md", "docs/SCRIPTS.md"
+TRAINING, SCRIPTS, API = "docs/TRAINING.md", "docs/SCRIPTS.md", "docs/API.md"
+MESSAGES, MESSAGES_ZH = "docs/MESSAGES.md", "docs/MESSAGES.zh-CN.md"
 MESSAGE_HEADS = {"Message", "消息"}
 Docs = dict[str, str]
 
@@ -23,7 +24,7 @@ _FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 @cache
 def documents() -> Docs:
     """Every document that is checked, by its path."""
-    guides = (GUIDE, GUIDE_ZH, TRAINING, SCRIPTS, CONTAINERS, CONTAINERS_ZH)
+    guides = (GUIDE, GUIDE_ZH, MESSAGES, MESSAGES_ZH, API, TRAINING, SCRIPTS, CONTAINERS, CONTAINERS_ZH)
     names = (README, README_ZH, CHANGELOG, *guides, DESIGN, EXAMPLE, CONTRIBUTING)
     return {name: (ROOT / name).read_text("utf-8") for name in names}
 

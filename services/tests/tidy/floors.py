@@ -22,7 +22,7 @@ NEVER = ("time", "threading", "socket")  # common: no sockets, no clock, no thre
 # xxhash is the digest of DESIGN section 3: without it no floor could say what it holds.
 NUMERIC = ("numpy", "xxhash")
 SHELL = (*NUMERIC, "zmq", "pydantic", "pydantic_settings", "platformdirs")
-WEB = ("fastapi", "starlette", "uvicorn")
+WEB = ("fastapi", "starlette", "uvicorn", "prometheus_client")
 
 
 class Floor(NamedTuple):
