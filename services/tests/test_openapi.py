@@ -19,13 +19,6 @@ from services.tests.tidy.source import ROOT
 FILE = ROOT / "docs" / "openapi.json"
 SCHEMAS = "#/components/schemas/"
 BARE = {"RunSpec", "RunRequest", "Preset", "DatasetCard", "InitCheck", "SupportBundle"}  # models, values … are data
-    "SupportBundle",
-    "RunSpec",
-    "RunRequest",
-    "Preset",
-    "DatasetCard",
-    "InitCheck",
-}  # models, optimizers, values … are data by name
 FREE = {"/healthz", "/readyz", "/metrics"}  # of the token
 
 
