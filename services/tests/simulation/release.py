@@ -26,13 +26,23 @@ MANY_PACE = 20.0  # times as quick as usual: rounds of about a second, so that t
 
 
 def play(plan: Plan) -> dict[str, Any]:
-    """One seed."""
+    """One seed. One that fails is played again at once, for it must fail again: else something was not simulated."""
+    cluster = Cluster(plan)
     try:
-        outcome = Cluster(plan).run()
+        outcome = cluster.run()
     except Exception as error:  # noqa: BLE001 - told below
-        return {"seed": plan.seed, "failed": f"{type(error).__name__}: {error}"}
+        failed = f"{type(error).__name__}: {error}"
+        return {"seed": plan.seed, "failed": failed, "again": again(plan), "last": cluster.world.tell_last()}
     return {"seed": plan.seed, "hours": outcome.hours, "faults": outcome.faults, "rounds": outcome.rounds,
             "restarts": outcome.restarts, "digest": outcome.digest}  # fmt: skip
+
+
+def again(plan: Plan) -> str:
+    """How the same seed ends this time."""
+    try:
+        return f"held: {Cluster(plan).run().digest}"
+    except Exception as error:  # noqa: BLE001 - told in words
+        return f"{type(error).__name__}: {error}"
 
 
 def drawn(seed: int, hours: float, in_flight: InFlight) -> Plan:
