@@ -69,7 +69,7 @@ class Link:
 
     def rounds(self, run: str, after: int = 0) -> list[dict[str, Any]]:
         """The closed rounds of a run after this one, in order."""
-        rows = self._list(f"{run_path(run)}/rounds", None, {"after": after})
+        rows = self._list(f"{run_path(run)}/rounds", None)
         return sorted((row for row in rows if row["round"] > after), key=lambda row: int(row["round"]))
 
     def checkpoints(self, run: str) -> list[dict[str, Any]]:
@@ -93,15 +93,15 @@ class Link:
         parts = urlsplit(self.url)
         return http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=timeout_s)
 
-    def _list(self, path: str, limit: int | None, first: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+    def _list(self, path: str, limit: int | None) -> list[dict[str, Any]]:
         """The items of a list, page by page, at most `limit` of them."""
         items: list[dict[str, Any]] = []
-        query = first or {}
+        query: dict[str, Any] = {}
         while limit is None or len(items) < limit:
             size = PAGE_MAX if limit is None else min(PAGE_MAX, limit - len(items))
             answer = self.get(f"{path}?{urlencode({**query, 'limit': size})}")
             items += answer["items"]
-            query = following(answer, size)
+            query = following(answer)
             if not query:
                 break
         return items
@@ -174,6 +174,7 @@ class EventStream:
         connection.request("GET", "/api/v1/events", headers=headers)
         response = connection.getresponse()
         if response.status != 200:
+            self._open.set()  # it is refused: waiting for it helps nobody
             return
         for number, event in parse_events(response):
             if event is not None or not self._last_id:  # `hello` is ahead of what comes again
@@ -202,12 +203,9 @@ def parse_events(lines: Iterator[bytes] | http.client.HTTPResponse) -> Iterator[
             name, number, data = "", "", ""
 
 
-def following(answer: dict[str, Any], size: int) -> dict[str, Any]:
+def following(answer: dict[str, Any]) -> dict[str, Any]:
     """The query of the page after this answer to a list; empty after the last. The one place that knows."""
-    if "next" in answer:
-        return {"after": answer["next"]} if answer["next"] else {}
-    items = answer["items"]
-    return {"before": items[-1]["number"]} if len(items) == size and "number" in items[-1] else {}
+    return {"cursor": answer["next_cursor"]} if answer.get("next_cursor") else {}
 
 
 def run_path(run: str) -> str:

@@ -116,8 +116,8 @@ def test_runs_in_a_table(console: FakeConsole, capsys: pytest.CaptureFixture[str
     console.answers[RUNS] = {"items": [run(version=0), {**earlier, "id": "digits-1", "number": 1, "phase": "STOPPED"}]}
     losses = [None, 0.5, 0.25, 0.375]
     rows = [{"round": at, "eval_loss": loss, "eval_accuracy": loss} for at, loss in enumerate(losses, 1)]
-    console.answers[f"{RUNS}/digits-1/rounds?after=0&limit=500"] = {"items": rows[:2], "next": 2}
-    console.answers[f"{RUNS}/digits-1/rounds?after=2&limit=500"] = {"items": rows[2:], "next": None}
+    console.answers[f"{RUNS}/digits-1/rounds?limit=500"] = {"items": rows[:2], "next_cursor": "two"}
+    console.answers[f"{RUNS}/digits-1/rounds?cursor=two&limit=500"] = {"items": rows[2:], "next_cursor": None}
     assert main(["runs"]) == 0
     said = [re.sub(r" +", " ", line) for line in capsys.readouterr().out.splitlines()]
     assert said[0] == "RUN DATA SET PHASE ROUNDS BEST LOSS BEST ACC LAST LOSS LAST ACC CREATED"
@@ -127,8 +127,8 @@ def test_runs_in_a_table(console: FakeConsole, capsys: pytest.CaptureFixture[str
 
 def test_so_many_runs_as_were_asked_for(console: FakeConsole, capsys: pytest.CaptureFixture[str]) -> None:
     pages = [[run(id=f"r-{number}", number=number) for number in range(top, top - 500, -1)] for top in (1000, 500)]
-    console.answers[f"{RUNS}?limit=500"] = {"items": pages[0]}
-    console.answers[f"{RUNS}?before=501&limit=3"] = {"items": pages[1][:3]}
+    console.answers[f"{RUNS}?limit=500"] = {"items": pages[0], "next_cursor": "more"}
+    console.answers[f"{RUNS}?cursor=more&limit=3"] = {"items": pages[1][:3], "next_cursor": None}
     assert main(["runs", "--limit", "503", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert [one["id"] for one in told["runs"]] == [f"r-{number}" for number in range(1000, 497, -1)]
@@ -240,7 +240,7 @@ def test_what_has_ended_is_not_stopped(console: FakeConsole, capsys: pytest.Capt
 
 
 def test_a_run_that_has_ended_is_not_waited_for(console: FakeConsole, capsys: pytest.CaptureFixture[str]) -> None:
-    console.answers[f"{RUN}/rounds"] = {"items": [], "next": None}
+    console.answers[f"{RUN}/rounds"] = {"items": [], "next_cursor": None}
     shows(console, run=run(phase="STOPPED", finished=True, reason="all 12 rounds"))
     assert main(["watch", "--json"]) == 0
     shown, end = map(json.loads, capsys.readouterr().out.splitlines())

@@ -29,7 +29,7 @@ class Console:
         if path == "/api/v1/state":
             return {"snapshot": {"run": self.run, "queue": self.queue}, "link": {"state": "live"}}
         if "/rounds?" in path:
-            return {"items": self.rounds, "next": None}
+            return {"items": self.rounds, "next_cursor": None}
         return self.ended.get(path.rpartition("/")[2], {"code": "RUN_UNKNOWN", "detail": "there is no such run"})
 
 
