@@ -167,7 +167,8 @@ class Follower:
         elif event.kind == "ROUND":
             if self._current:
                 self._ledger.note(event.data, event.text)
-                self._tell_rounds()
+                if not self._gap:  # else what is missing comes first
+                    self._tell_rounds()
         elif event.kind == "RUN" and "id" in event.data:
             self._current = event.data["id"] == self._run
             if self._current and event.text:
