@@ -36,7 +36,7 @@ def test_rings_train_end_to_end_after_min_workers_are_there(tmp_path: Path) -> N
 def test_a_worker_killed_in_mid_round(tmp_path: Path) -> None:
     with Cluster(tmp_path) as cluster:
         cluster.start(workers=2)
-        cluster.run(**LONG)
+        cluster.run(**{**LONG, "k_steps": 4_000})  # on a fast PC a round of LONG is over before it is stopped
         cluster.until(lambda state: version(state) >= 1 and "worker-2" in lease_states(state), "round 2")
         cluster.signal_trainer("worker-2", "SIGSTOP")  # it surely has not submitted when it dies
         cluster.until(lambda state: lease_states(state).get("worker-2") == "OUT", "its lease")
