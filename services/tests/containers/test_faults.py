@@ -111,5 +111,5 @@ def test_a_port_in_use_is_named_before_the_engine_is_asked() -> None:
         )
         assert done.returncode == 1
         assert f"port {stack.port} of this PC is in use by" in done.stderr
-        assert "stop it, or choose another with MAHE_MASTER_PORT" in done.stdout
+        assert "stop it, or choose another with MAHE_MASTER_PORT" in done.stderr
         assert stack.containers() == []
