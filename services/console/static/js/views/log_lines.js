@@ -36,8 +36,10 @@ export function Lines({ store, fits, say }) {
     list.current.focus({ preventScroll: true });
   };
   const onScroll = () => {
-    if (!isAtEnd(list.current)) hold();
-    else if (!list.current.querySelector("button:focus-visible")) held.value = null;
+    const node = list.current;
+    if (!node) return; // the view was left while it scrolled
+    if (!isAtEnd(node)) hold();
+    else if (!node.querySelector("button:focus-visible")) held.value = null;
   };
   const more = () => {
     grown.current = list.current.scrollHeight;
