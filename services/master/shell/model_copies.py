@@ -49,12 +49,12 @@ class Places:
 
     def check(self, path: str) -> Path:
         """The same, its folder made, and found to be one that can be written; a dead disk is waited for ANSWER_S."""
-        answers: queue.SimpleQueue[Path | ProtocolError] = queue.SimpleQueue()
+        answers: queue.SimpleQueue[Path | BaseException] = queue.SimpleQueue()
 
         def look() -> None:
             try:
                 answers.put(self._check(path))
-            except ProtocolError as error:
+            except BaseException as error:  # noqa: BLE001 - raised where the answer is waited for
                 answers.put(error)
 
         threading.Thread(target=look, name="model-path", daemon=True).start()
@@ -62,7 +62,7 @@ class Places:
             answer = answers.get(timeout=ANSWER_S)
         except queue.Empty:
             raise _refused(path, f"is on a disk that does not answer in {ANSWER_S:g} s; name another file") from None
-        if isinstance(answer, ProtocolError):
+        if isinstance(answer, BaseException):
             raise answer
         return answer
 
