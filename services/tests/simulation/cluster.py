@@ -209,6 +209,12 @@ class Cluster:
         self.world.after(self.world.chance.expovariate(1 / FAULT_EVERY_MS), self._trouble)
 
     def _keep(self) -> None:
+        try:
+            self._keep_once()
+        finally:  # the operator is there again after a master that dies while it is asked
+            self.world.after(KEEPER_MS, self._keep)
+
+    def _keep_once(self) -> None:
         """The operator: starts a run when there is none, resumes one that failed."""
         master = self.master
         if master is not None and not master.asleep:
@@ -226,7 +232,6 @@ class Cluster:
                 self.asked.append(master.create(self._spec()))
             elif run.phase is RunPhase.PAUSED and self.world.now_ms >= self._trouble_until_ms:
                 self.resume()
-        self.world.after(KEEPER_MS, self._keep)
 
     def _spec(self) -> RunSpec:
         return RunSpec(
