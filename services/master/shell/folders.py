@@ -4,15 +4,14 @@ Not for checking where a model may be written: that is `model_copies`, which eve
 """
 
 import os
-import queue
 import sys
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from services.common.errors import ProtocolError, quoted
-from services.master.shell.model_copies import ANSWER_S, SUFFIX, Places
+from services.master.shell.disk_answer import ANSWER_S, answer_of
+from services.master.shell.model_copies import SUFFIX, Places
 
 SHOWN_MAX = 500  # folders, and as many files
 LOOKED_AT_MAX = 10_000  # entries of one folder
@@ -39,22 +38,10 @@ class Folders:
 
         A disk that does not answer is waited for ANSWER_S, as the loop stands still meanwhile.
         """
-        answers: queue.SimpleQueue[dict[str, Any] | ProtocolError] = queue.SimpleQueue()
-
-        def ask() -> None:
-            try:
-                answers.put(self._look(path))
-            except ProtocolError as error:
-                answers.put(error)
-
-        threading.Thread(target=ask, name="folders", daemon=True).start()
         try:
-            answer = answers.get(timeout=ANSWER_S)
-        except queue.Empty:
+            return answer_of(lambda: self._look(path))
+        except TimeoutError:
             raise _unknown(path, f"is on a disk that does not answer in {ANSWER_S:g} s") from None
-        if isinstance(answer, ProtocolError):
-            raise answer
-        return answer
 
     def _look(self, path: str) -> dict[str, Any]:
         try:

@@ -7,7 +7,6 @@ checked on the way; it replaces the file before it as a whole. Not for deciding 
 import errno
 import glob
 import os
-import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,9 +18,9 @@ from services.common.host.files import make_folders, remove, write_durably
 from services.master.core.events import ModelCopied
 from services.master.core.state import ModelFile
 from services.master.shell.checkpoints import Vault, copy_sealed, read_meta
+from services.master.shell.disk_answer import ANSWER_S, answer_of
 
 SUFFIX = ".npz"
-ANSWER_S = 3.0  # a disk that does not answer in this time is refused
 STOP_S = 5.0  # when the master ends, for the copy in work
 JOBS_MAX = 32  # that wait; then the oldest is given up
 
@@ -49,22 +48,10 @@ class Places:
 
     def check(self, path: str) -> Path:
         """The same, its folder made, and found to be one that can be written; a dead disk is waited for ANSWER_S."""
-        answers: queue.SimpleQueue[Path | BaseException] = queue.SimpleQueue()
-
-        def look() -> None:
-            try:
-                answers.put(self._check(path))
-            except BaseException as error:  # noqa: BLE001 - raised where the answer is waited for
-                answers.put(error)
-
-        threading.Thread(target=look, name="model-path", daemon=True).start()
         try:
-            answer = answers.get(timeout=ANSWER_S)
-        except queue.Empty:
+            return answer_of(lambda: self._check(path))
+        except TimeoutError:
             raise _refused(path, f"is on a disk that does not answer in {ANSWER_S:g} s; name another file") from None
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer
 
     def _check(self, path: str) -> Path:
         found = self.resolve(path)
@@ -147,11 +134,9 @@ class ModelCopies:
 
     def found(self, run: str, path: str) -> ModelFile:
         """What of this run lies at its path: after a restart."""
-        answers: queue.SimpleQueue[ModelFile] = queue.SimpleQueue()
-        threading.Thread(target=lambda: answers.put(self._look(run, path)), name="model-path", daemon=True).start()
         try:
-            return answers.get(timeout=ANSWER_S)
-        except queue.Empty:
+            return answer_of(lambda: self._look(run, path))
+        except TimeoutError:
             return ModelFile()
 
     def _look(self, run: str, path: str) -> ModelFile:
