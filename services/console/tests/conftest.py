@@ -119,13 +119,28 @@ def browser() -> Iterator[Browser]:
         yield running
 
 
-@pytest.fixture
-def page(browser: Browser, master: ScriptedMaster, console: RunningConsole) -> Iterator[Page]:
-    """The page, live; it may not have made an error or asked anybody else in the end."""
+@contextmanager
+def opened(browser: Browser, master: ScriptedMaster, url: str) -> Iterator[Page]:
+    """A page, live; it may not have made an error or asked anybody else in the end."""
     prepare(master)
-    page, seen = open_page(browser, console.url)
+    page, seen = open_page(browser, url)
     expect(page.locator("#header")).to_contain_text("●live")
     yield page
     assert seen.errors == []
     assert seen.outside == []
     page.close()
+
+
+@pytest.fixture
+def page(browser: Browser, master: ScriptedMaster, console: RunningConsole) -> Iterator[Page]:
+    """The dashboard."""
+    with opened(browser, master, console.url) as page:
+        yield page
+
+
+@pytest.fixture
+def training(browser: Browser, master: ScriptedMaster, console: RunningConsole) -> Iterator[Page]:
+    """The training view, with data sets and presets shown."""
+    with opened(browser, master, f"{console.url}#/training") as page:
+        expect(page.get_by_role("radio", name="Handwritten digits")).to_be_checked()
+        yield page

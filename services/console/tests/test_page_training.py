@@ -1,7 +1,5 @@
 """The Training view in Chromium: what the form holds and keeps, what it asks for, what it says of faults; the queue."""
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
@@ -10,7 +8,6 @@ from services.console.tests import scripted_cluster as cluster
 from services.console.tests.conftest import RunningConsole, last_command
 from services.console.tests.pages import HOSTILE, prepare
 from services.console.tests.scripted_master import ScriptedMaster
-from services.tests.browser.chromium import chromium, open_page
 
 pytestmark = pytest.mark.browser
 LIMITS = """async () => (await import("./static/js/views/training/choices.js")).LIMITS"""
@@ -26,22 +23,9 @@ QUEUE = [
 WIDTHS = [320, 800, 1440, 2560]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as running:
-        yield running
-
-
 @pytest.fixture
-def page(browser: Browser, master: ScriptedMaster, console: RunningConsole) -> Iterator[Page]:
-    """The view, with data sets and presets shown."""
-    prepare(master)
-    page, seen = open_page(browser, f"{console.url}#/training")
-    expect(page.get_by_role("radio", name="Handwritten digits")).to_be_checked()
-    yield page
-    assert seen.errors == []
-    assert all(url.startswith((console.url, "blob:")) for url in seen.outside)  # open_page takes the view for a path
-    page.close()
+def page(training: Page) -> Page:
+    return training
 
 
 def field(page: Page, label: str) -> Locator:

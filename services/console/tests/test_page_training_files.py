@@ -1,19 +1,17 @@
 """Around the form of the Training view in Chromium: queue, model file and folders, the run in short, checkpoints."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from services.console.tests import scripted_cluster as cluster
-from services.console.tests.conftest import RunningConsole, last_command
-from services.console.tests.pages import HOSTILE, prepare
+from services.console.tests.conftest import last_command
+from services.console.tests.pages import HOSTILE
 from services.console.tests.scripted_master import ScriptedMaster
 from services.console.tests.test_page_training import QUEUE, field, start
-from services.tests.browser.chromium import chromium, open_page
 
 pytestmark = pytest.mark.browser
 FILES = """async (pairs) => {
@@ -22,22 +20,9 @@ FILES = """async (pairs) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as running:
-        yield running
-
-
 @pytest.fixture
-def page(browser: Browser, master: ScriptedMaster, console: RunningConsole) -> Iterator[Page]:
-    """The view, with data sets and presets shown."""
-    prepare(master)
-    page, seen = open_page(browser, f"{console.url}#/training")
-    expect(page.get_by_role("radio", name="Handwritten digits")).to_be_checked()
-    yield page
-    assert seen.errors == []
-    assert all(url.startswith((console.url, "blob:")) for url in seen.outside)  # open_page takes the view for a path
-    page.close()
+def page(training: Page) -> Page:
+    return training
 
 
 def test_a_second_start_waits_in_the_queue_and_is_taken_out(page: Page, master: ScriptedMaster) -> None:
