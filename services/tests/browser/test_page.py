@@ -80,7 +80,7 @@ def start(page: Page, *, rounds: str, min_workers: str = "2", patience: str = ""
 def at_least(page: Page, rounds: int) -> None:
     """Wait until so many rounds are closed, as the page tells it."""
     page.wait_for_function(
-        "(least) => Number(document.querySelector('#run [role=progressbar]').ariaValueNow) >= least",
+        "(least) => Number(document.querySelector('#run [role=progressbar]')?.ariaValueNow) >= least",
         arg=rounds,
         timeout=LONG_MS,
     )
@@ -89,8 +89,8 @@ def at_least(page: Page, rounds: int) -> None:
 def download(page: Page, target: Path) -> None:
     """The newest checkpoint, once the list has settled; it opens with plain NumPy."""
     page.wait_for_function(
-        """() => document.querySelector('#checkpoints li').textContent.startsWith(
-            `round ${document.querySelector('#run [role=progressbar]').ariaValueNow} `)""",
+        """() => document.querySelector('#checkpoints li')?.textContent.startsWith(
+            `round ${document.querySelector('#run [role=progressbar]')?.ariaValueNow} `)""",
         timeout=LONG_MS,
     )
     page.wait_for_timeout(SETTLE_MS)  # the round that was in flight when Pause was pressed may still close
