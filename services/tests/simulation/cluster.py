@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
+from unittest.mock import patch
 
 from services.common.errors import MaheError
 from services.common.protocol import control
 from services.common.protocol.encodings import ENCODINGS, Encoding
 from services.common.protocol.messages import RunSpec
 from services.master.core.state import Link, RunPhase
+from services.master.shell import disk_answer
 from services.master.shell.store import Store
 from services.tests.durability.disk import Killed
 from services.tests.simulation.disk import USUAL_MS, Disk
@@ -30,6 +32,7 @@ FAULT_EVERY_MS = 20_000
 KILLED_ONLY = 0.3  # of the times when the master dies in the middle of a write: the system keeps what is not synced
 PEACE_MS = 600_000  # a version must become durable within this time of peace
 MEMORY = Path("/dev/shm")
+PATIENT_S = 3_600.0  # a simulated disk answers, however busy this PC is: no seed may depend on that
 MANY = 4  # workers; min_workers is at most 3
 IN_FLIGHT: tuple[Literal["auto", 1, 2], ...] = (2, "auto", 2, 1)  # by the seed
 
@@ -95,7 +98,8 @@ class Cluster:
     def run(self) -> Outcome:
         """Trouble for most of the time, then peace."""
         try:
-            with self.disk.recording(), self.world.on_the_wall():
+            patient = patch.object(disk_answer, "ANSWER_S", PATIENT_S)
+            with patient, self.disk.recording(), self.world.on_the_wall():
                 self.start_master()
                 for name in self.slots:
                     self.world.after(self.world.chance.randint(0, 5_000), partial(self.start_worker, name))
