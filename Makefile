@@ -20,7 +20,7 @@ DEMO_OPTIONS := $(if $(ROUNDS),--rounds "$(ROUNDS)") $(if $(WORKERS),--workers "
 SIMULATE_OPTIONS := $(if $(SEED),--seed "$(SEED)") $(if $(SEEDS),--seeds "$(SEEDS)") \
 	$(if $(WORKERS),--workers "$(WORKERS)") $(if $(HOURS),--hours "$(HOURS)") $(if $(ROUNDS),--rounds "$(ROUNDS)") \
 	$(if $(NO_FAULTS),--no-faults) $(if $(UNITS),--units)
-REQUIREMENTS := dev console base build compiler page
+REQUIREMENTS := dev console base data build compiler page
 
 # A .venv whose Python is gone (the system's was upgraded, the folder was copied from elsewhere) is made anew.
 ifneq ($(wildcard $(VENV)/pyvenv.cfg),)
@@ -127,7 +127,7 @@ requirements: $(STAMPS)/dev ## Pin requirements/*.txt again from pyproject.toml;
 		echo "[REQUIREMENTS] requirements/$$group.txt"; \
 		UV_CUSTOM_COMPILE_COMMAND="make requirements" $(PY) -m uv pip compile --quiet --universal --python-version 3.11 \
 			--fork-strategy fewest --generate-hashes --no-annotate --group pyproject.toml:$$group \
-			$$(case $$group in console|base|build) echo "--constraints requirements/dev.txt" ;; esac) \
+			$$(case $$group in console|base|data|build) echo "--constraints requirements/dev.txt" ;; esac) \
 			$(if $(UPGRADE),--upgrade) --output-file requirements/$$group.txt || exit 1; \
 	done
 
@@ -158,9 +158,9 @@ $(VENV)/pyvenv.cfg:
 	@echo "[SETUP] Python environment in $(VENV)"
 	@"$(PYTHON)" -m venv $(VENV)
 
-$(STAMPS)/console: $(VENV)/pyvenv.cfg requirements/console.txt requirements/build.txt
-	@echo "[SETUP] Python packages: requirements/console.txt"
-	@$(PIP_INSTALL) --require-hashes -r requirements/console.txt -r requirements/build.txt
+$(STAMPS)/console: $(VENV)/pyvenv.cfg requirements/console.txt requirements/data.txt requirements/build.txt
+	@echo "[SETUP] Python packages: requirements/console.txt requirements/data.txt"
+	@$(PIP_INSTALL) --require-hashes -r requirements/console.txt -r requirements/data.txt -r requirements/build.txt
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/dev: $(STAMPS)/console requirements/dev.txt
