@@ -57,6 +57,10 @@ def test_a_seed_is_the_same_each_time(seed: int) -> None:
     assert first == second
 
 
+def test_a_trainer_that_died_while_its_pc_slept_takes_no_work() -> None:
+    Cluster(Plan(251, 7, hours=0.27, rounds_in_flight=2)).run()  # the agent hears of the death after the next task
+
+
 def test_without_faults_it_learns() -> None:
     outcome = Cluster(Plan(1, hours=0.2, faults=False)).run()
     assert outcome.loss < 0.15

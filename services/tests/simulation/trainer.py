@@ -58,6 +58,7 @@ class Trainer:
         self.world, self.slot, self.pace = world, slot, pace
         self._later, self._say, self._made = later, say, made
         self._process = 0  # which one; an older one's words are lost
+        self._dead = True  # what the agent says to it is lost: it may not know yet
         self._lease = ""  # in work
         self._base: Floats | None = None  # of the work that is ahead
         self._waits: Callable[[], None] | None = None  # what to do when it comes
@@ -68,20 +69,26 @@ class Trainer:
     def start(self) -> None:
         """Spawn it."""
         self._process += 1
+        self._dead = False
         self._tell(self.world.chance.randint(*READY_MS), e.TrainerReady(self.pace.samples_per_s, 1))
 
     def stop(self) -> None:
         """It is gone, and says nothing more."""
         self._process += 1
+        self._dead = True
         self._lease, self._local = "", None
 
     def stop_training(self, lease: str) -> None:
         """It gives up the piece of work, a little later."""
+        if self._dead:
+            return
         self._lease = ""
         self._tell(self.world.chance.randint(*STOP_MS), e.TrainerStopped(lease))
 
     def train(self, task: Task, updates: tuple[int, ...], *, goes_on: bool) -> None:
         """Begin a piece of work."""
+        if self._dead:
+            return
         lease = self._lease = task.ref.lease
         self._base, self._waits, self._sync_ms = None, None, None
         if goes_on:
@@ -113,7 +120,7 @@ class Trainer:
 
     def rebase(self, task: Task, updates: tuple[int, ...]) -> None:
         """The base of the work in hand. It really takes its place before the first step, whenever it comes."""
-        if self._lease != task.ref.lease or (base := self._reach(task, updates)) is None:
+        if self._dead or self._lease != task.ref.lease or (base := self._reach(task, updates)) is None:
             return
         self._base = base
         self._note_sync(task)
