@@ -1,12 +1,13 @@
 """What every route needs, made once per process and found on the application."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request
 from pydantic import BaseModel
 
 from services.common.protocol.control import RunCommand, ShellCommand
+from services.console.dialog import FolderDialog
 from services.console.hub import Hub
 from services.console.init import Initiator
 from services.console.link import Link
@@ -25,6 +26,7 @@ class Console:
     token: str
     init: Initiator
     settings: ConsoleSettings
+    dialog: FolderDialog = field(default_factory=FolderDialog)
 
     async def ask(self, command: RunCommand | ShellCommand, key: str | None = None) -> dict[str, Any]:
         """The master's answer to a command; with an idempotency key it is carried out once. Raises Problem."""
@@ -50,7 +52,7 @@ IdempotencyKey = Annotated[
         min_length=1,
         max_length=KEY_CHARACTERS_MAX,
         description="Any text that no other request has: asked again with it, nothing is done twice and the first "
-        "answer comes again, as long as this master runs",
+        "answer comes again, as long as this master runs; a run that was started is known longer",
     ),
 ]
 Responses = dict[int | str, dict[str, Any]]

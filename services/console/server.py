@@ -20,6 +20,7 @@ from services.common.host.files import FolderLock, make_folder, write_durably
 from services.common.host.logs import Log
 from services.console.app import build
 from services.console.context import Console
+from services.console.dialog import FolderDialog
 from services.console.hub import Hub, LinkState
 from services.console.init import Initiator
 from services.console.link import Link, now_ms
@@ -41,6 +42,7 @@ class ConsoleProcess:
         self._log = Log("console", settings.log)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._hub = Hub(LinkState("connecting", now_ms(), "looking for the master"))
+        self._dialog = FolderDialog()
         self._server: uvicorn.Server | None = None
 
     def run(self, on_ready: Callable[[str, str], None] | None = None) -> None:
@@ -82,7 +84,8 @@ class ConsoleProcess:
         url = page_url(settings, port)
         link = Link(self._hub, settings.control_dir, settings.master, settings.control_wait_s, self._log)
         init = Initiator(self._hub, link.command, settings.ui_wait_s, self._log)
-        app = build(Console(self._hub, link, token, init, settings), settings.hosts_allowed(port), self._log)
+        console = Console(self._hub, link, token, init, settings, self._dialog)
+        app = build(console, settings.hosts_allowed(port), self._log)
         config = uvicorn.Config(
             app,
             http="h11",
@@ -109,6 +112,7 @@ class ConsoleProcess:
     def _say_goodbye(self) -> None:
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._hub.close)
+        self._loop.call_soon_threadsafe(self._dialog.close)
 
 
 def read_token(folder: Path) -> str:

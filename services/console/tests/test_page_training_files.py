@@ -77,14 +77,20 @@ def test_the_model_file_is_asked_for_only_where_it_is_another(page: Page) -> Non
 
 def test_browse_takes_what_the_systems_dialog_gave(page: Page) -> None:
     given: list[dict[str, Any]] = [{"path": "/home/ann/models"}, {"path": None}]
-    page.route("**/api/v1/folders/pick", lambda route: route.fulfill(json=given.pop(0)))
+    asked: list[Any] = []
+
+    def pick(route: Route) -> None:
+        asked.append(json.loads(route.request.post_data or "null"))
+        route.fulfill(json=given.pop(0))
+
+    page.route("**/api/v1/folders/pick", pick)
     page.get_by_role("button", name="Browse…").click()
     expect(field(page, "Model file")).to_have_value("/home/ann/models/mahe_model.npz")
     field(page, "Model file").fill("/home/ann/models/mine.npz")
     with page.expect_response("**/api/v1/folders/pick"):
         page.get_by_role("button", name="Browse…").click()
     expect(field(page, "Model file")).to_have_value("/home/ann/models/mine.npz")
-    assert given == []
+    assert (given, asked) == ([], [{"path": "checkpoints"}, {"path": "/home/ann/models"}])
 
 
 def test_browse_without_a_dialog_walks_the_folders_in_the_page(page: Page) -> None:

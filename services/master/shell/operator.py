@@ -101,8 +101,11 @@ class Operator:
     def _create_run(self, cmd_id: str, spec: RunSpec) -> dict[str, Any] | None:
         _check_spec(spec)
         warnings = warnings_of(spec.outer, spec.rounds)
-        if known := self.store.run_asked_by(cmd_id):  # by a master that died before it could answer
-            return {"run": known, "warnings": warnings, "position": self._position(known)}
+        if known := self.store.run_asked_by(cmd_id):  # of an earlier master, which may have died before it answered
+            if known["spec"] != spec.model_dump(mode="json"):
+                text = f"id {cmd_id} has started run {known['id']}, which is another one; take a new key"
+                raise ProtocolError(text, code="IDEMPOTENCY_KEY_REUSED")
+            return {"run": known["id"], "warnings": warnings, "position": self._position(known["id"])}
         if len(self.coordinator.state.queue) >= QUEUE_MAX:
             self.step(events.CreateRun(cmd_id, "none", spec))  # refused by the table, with the reason
             return None

@@ -30,11 +30,13 @@ CREATE TABLE IF NOT EXISTS assignments (run TEXT NOT NULL, round INTEGER NOT NUL
     body TEXT NOT NULL, PRIMARY KEY (run, round));
 CREATE TABLE IF NOT EXISTS rounds (run TEXT NOT NULL, round INTEGER NOT NULL, row TEXT NOT NULL,
     PRIMARY KEY (run, round));
+CREATE TABLE IF NOT EXISTS asked (number INTEGER PRIMARY KEY, cmd_id TEXT UNIQUE NOT NULL, run TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, kind TEXT NOT NULL,
     text TEXT NOT NULL);
 """
 _KEEP = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
 EVENTS_KEPT = 100_000
+ASKED_KEPT = 1_000  # runs, by the command that asked for them
 
 
 def wall_ms() -> int:
@@ -124,12 +126,14 @@ class Store:
         text = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, 0, ?)"
         with self._transaction("run-added"):
             self._write(text, run, number, json.dumps(spec), phase, reason, wall_ms())
-            self._write(_KEEP, "last_created", f"{cmd_id} {run}")
+            if cmd_id:
+                self._write("INSERT INTO asked VALUES (?, ?, ?)", number, cmd_id, run)
+                self._write("DELETE FROM asked WHERE number <= ?", number - ASKED_KEPT)
 
-    def run_asked_by(self, cmd_id: str) -> str | None:
-        """The run that this command made, if it was the last one: the master may have died before it could answer."""
-        made_by, _, run = self._meta("last_created").partition(" ")
-        return run if run and made_by == cmd_id else None
+    def run_asked_by(self, cmd_id: str) -> dict[str, Any] | None:
+        """The run that this command made, among the last ASKED_KEPT: it may be sent again to a later master."""
+        rows = self._read("SELECT run FROM asked WHERE cmd_id = ?", cmd_id)
+        return self.run(str(rows[0][0])) if rows else None
 
     def begin_run(self, run: str, phase: str, reason: str) -> None:
         """A run leaves the queue and is the current one."""

@@ -16,6 +16,7 @@ from services.master.core import commands as c
 from services.master.core import events as e
 from services.master.core.state import QUEUE_MAX, RunPhase
 from services.master.core.view import queue_view, state_view
+from services.master.shell import store as store_file
 from services.master.shell.checkpoints import Checkpoint, Vault
 from services.master.shell.desk import Desk
 from services.master.shell.resume import Found, Unprepared, find_run
@@ -103,19 +104,44 @@ def test_what_waits_survives_the_master_and_begins_by_itself_when_its_turn_comes
     running.stop()
 
 
-def test_a_start_that_is_asked_for_again_after_the_masters_death_is_the_same_run(tmp_path: Path) -> None:
+def test_starts_that_are_asked_for_again_after_the_masters_death_are_the_same_runs(tmp_path: Path) -> None:
     running = start_master(tmp_path)
     operator = Operator(running)
-    _, first = operator.ask(control.CreateRun(spec=SPEC), "the-same-command")
+    first = [operator.ask(control.CreateRun(spec=SPEC), f"the-same-{one}")[1] for one in range(3)]
+    for _ in range(2):
+        operator.peer.close()
+        running.stop()
+        running = start_master(tmp_path)
+        operator = Operator(running)
+        for one in (1, 0, 2):
+            reply, again = operator.ask(control.CreateRun(spec=SPEC), f"the-same-{one}")
+            assert (reply.ok, again) == (True, first[one])
+    reply, _ = operator.ask(control.CreateRun(spec=SPEC.model_copy(update={"rounds": 4})), "another-one")
+    assert reply.ok
     operator.peer.close()
     running.stop()
     running = start_master(tmp_path)
     operator = Operator(running)
-    reply, again = operator.ask(control.CreateRun(spec=SPEC), "the-same-command")
-    assert (reply.ok, again) == (True, first)
-    assert len(operator.runs()) == 1
+    reply, _ = operator.ask(control.CreateRun(spec=SPEC), "another-one")
+    assert (reply.ok, reply.code) == (False, "IDEMPOTENCY_KEY_REUSED")
+    assert "has started run gauss3-4, which is another one; take a new key" in reply.text
+    assert len(operator.runs()) == 4
     operator.peer.close()
     running.stop()
+
+
+def test_the_newest_commands_that_started_runs_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_file, "ASKED_KEPT", 3)
+    kept = Store(tmp_path)
+    for number in range(1, 8):
+        cmd_id = "" if number == 6 else f"command-{number}"
+        kept.add_run(f"gauss3-{number}", number, {}, "QUEUED", "created", cmd_id)
+    kept.close()
+    kept = Store(tmp_path)
+    found = [kept.run_asked_by(f"command-{number}") for number in range(1, 8)]
+    assert [one["id"] if one else None for one in found] == [None, None, None, None, "gauss3-5", None, "gauss3-7"]
+    assert kept.run_asked_by("") is None
+    kept.close()
 
 
 @pytest.fixture

@@ -65,6 +65,8 @@ class Cluster:
             "MAHE_CONSOLE_DATA": str(self.home / "console"),
             "MAHE_CONSOLE_CONTROL_DIR": str(self.home / "master" / "control"),
             "MAHE_CONSOLE_PORT": "0",
+            "DISPLAY": "",  # no dialog comes up on the screen of whoever tests
+            "WAYLAND_DISPLAY": "",
         }
         self._start("console", places.MODULES["console"], {**own, **env})
         self._wait(lambda: read_link(self.home / "console"), "the console's port")

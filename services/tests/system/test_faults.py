@@ -6,8 +6,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from services.launch.console_client import TOKEN_HEADER
 from services.master.shell.checkpoints import is_sealed
 from services.tests.system.cluster import Cluster, finished, lease_states, linked, version
 
@@ -54,6 +56,28 @@ def test_a_trainer_killed_in_mid_round_is_noticed_by_its_agent(tmp_path: Path) -
         cluster.until(lambda state: version(state) >= 1, "round 1")
         cluster.signal_trainer("worker-1", "SIGKILL")
         cluster.until(finished, "the run to finish with a new trainer")
+
+
+def test_a_start_that_is_asked_for_again_is_the_same_run_whatever_was_killed_meanwhile(tmp_path: Path) -> None:
+    def ask(number: int) -> str:
+        headers = {TOKEN_HEADER: cluster.api.token, "Idempotency-Key": f"start {number}"}
+        url = f"{cluster.api.url}api/v1/runs"
+        answer = httpx.post(url, json={"rounds": number}, headers=headers, timeout=30, trust_env=False)
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["run"])
+
+    with Cluster(tmp_path) as cluster:
+        cluster.start(workers=0)
+        first = [ask(number) for number in (1, 2, 3)]
+        assert len(set(first)) == 3
+        cluster.kill("master")
+        cluster.start_master()
+        assert [ask(number) for number in (1, 2, 3)] == first
+        for name, start in (("console", cluster.start_console), ("master", cluster.start_master)):
+            cluster.kill(name)
+            start()
+        assert [ask(number) for number in (3, 2, 1)] == first[::-1]
+        assert len(cluster.api.runs(10)) == 3
 
 
 def test_a_master_killed_in_mid_round_resumes_by_itself_and_uses_held_deltas(tmp_path: Path) -> None:

@@ -65,8 +65,8 @@ export function createApi(token) {
     estimate: (spec, signal) => json("POST", "estimate", spec, signal),
     /** {path, parent, items: [{name, path}]} of a folder of the master's PC; "": where relative paths begin. */
     folders: async (path) => folderOf(await json("GET", `folders?path=${id(path)}`)),
-    /** {path} by the system's dialog; null: the person closed it. */
-    pickFolder: () => json("POST", "folders/pick", {}),
+    /** {path} by the system's dialog, which begins in the folder `from` if that is a whole path; null: cancelled. */
+    pickFolder: (from) => json("POST", "folders/pick", { path: from }),
     createRun: (spec) => once("runs", spec),
     runAction: (run, action) => json("POST", `runs/${id(run)}/${action}`, {}),
     runs: (page) => json("GET", `runs?${page}`),

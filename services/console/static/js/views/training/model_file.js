@@ -17,7 +17,7 @@ export function ModelFile({ api }) {
 
   async function browse() {
     try {
-      const { path } = await api.pickFolder();
+      const { path } = await api.pickFolder(folderOf(valueOf("model_path")));
       if (path) take(path);
     } catch (error) {
       if (error.code !== NO_DIALOG && ![404, 405].includes(error.status)) throw error;
