@@ -68,6 +68,8 @@ class Guard:
             self._refused(refusal.code)
             await _answer(headed, scope["path"], refusal)
             return
+        if body is None:
+            return
         try:
             await self._app(scope, _replay(body, receive), headed)
         except BrokenTransfer as broken:
@@ -115,8 +117,8 @@ def _check_type(headers: Headers) -> None:
         raise Refusal(f"Content-Type is {(given or '')[:100]!r}, allowed is {_JSON}", code="CONTENT_TYPE")
 
 
-async def _read_body(headers: Headers, receive: Receive) -> bytes:
-    """The whole body; it is small, or refused before it is held."""
+async def _read_body(headers: Headers, receive: Receive) -> bytes | None:
+    """The whole body; it is small, or refused before it is held. None: it was cut, and half a request is none."""
     if not _has_body(headers):
         return b""
     length = headers.get("content-length", "")
@@ -126,7 +128,7 @@ async def _read_body(headers: Headers, receive: Receive) -> bytes:
             raise Refusal(f"the body is over {BODY_BYTES_MAX} bytes, which is the limit here", code="BODY_TOO_LARGE")
         message = await receive()
         if message["type"] == "http.disconnect":
-            return bytes(body)
+            return None
         body += message.get("body", b"")
         if not message.get("more_body", False):
             if len(body) <= BODY_BYTES_MAX:

@@ -26,6 +26,7 @@ from services.console.init import Initiator
 from services.console.link import Link, now_ms
 from services.console.listener import open_socket, page_url
 from services.console.settings import PREFIX, ConsoleSettings
+from services.console.slow_senders import close_slow_senders
 
 TOKEN_FILE = "token"  # noqa: S105 - its name
 PLACE_FILE = "console.json"
@@ -105,8 +106,10 @@ class ConsoleProcess:
         self._log("CONSOLE", f"the page is at {url}")
         if on_ready is not None:
             on_ready(url, token)
+        closing = asyncio.create_task(close_slow_senders(self._server.server_state.connections))
         with _server_lines(self._log):
             await self._server.serve(sockets=[listener])
+        closing.cancel()
         self._log("CONSOLE", "stopped")
 
     def _say_goodbye(self) -> None:

@@ -5,7 +5,10 @@ from typing import Any
 from services.console.tests import scripted_cluster as cluster
 from services.console.tests.scripted_master import ScriptedMaster, answers
 
-HOSTILE = '<img src=x onerror="document.title=1">\u202e & "quoted" <script>document.title=2</script>'
+HOSTILE = (  # R28: elements, bidi, the end of a block, a link of a terminal (OSC 8)
+    '<img src=x onerror="document.title=1">\u202e & "quoted" <script>document.title=2</script></pre></li>'
+    "\x1b]8;;http://evil.example\x1b\\press\x1b]8;;\x1b\\"
+)
 
 
 def prepare(master: ScriptedMaster) -> None:

@@ -17,7 +17,24 @@ from services.console.tests.conftest import RunningConsole
 # Without a token, and telling nothing but the page, what the API is, and figures that name nobody.
 OPEN = {"/", "/static/{path:path}", "/docs", "/docs/openapi.json", "/healthz", "/readyz", "/metrics"}
 STRANGE = [("GET", "/no/such/path"), ("POST", "/"), ("OPTIONS", "/api/v1/runs"), ("GET", "/api"), ("GET", "/api/v1/no")]
-FOREIGN_ORIGINS = ["http://evil.example", "null", "https://127.0.0.1", "http://127.0.0.1:1"]
+FOREIGN_HOSTS = [  # R20, and R21: names that begin, or end, like one of ours
+    *("evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1.evil.example:{port}", "", "127.0.0.1:{port}0"),
+    *("localhost.evil.example", "localhost.evil.example:{port}", "localhost:{port}.evil.example", "localhost.:{port}"),
+    *(
+        "evil.example:{port}@127.0.0.1:{port}",
+        "xlocalhost:{port}",
+        "127.1:{port}",
+        "2130706433:{port}",
+        "0.0.0.0:{port}",
+    ),
+]
+FOREIGN_ORIGINS = [
+    "http://evil.example",
+    "null",
+    "https://127.0.0.1",
+    "http://127.0.0.1:1",
+    "http://localhost.evil.example",
+]
 
 
 def refused(response: httpx.Response, status: int, code: str) -> None:
@@ -56,8 +73,9 @@ def test_the_routes_are_those_that_the_api_describes_and_the_page(client: httpx.
 def test_every_route_refuses_strangers(client: httpx.Client, console: RunningConsole) -> None:
     port = console.host.rpartition(":")[2]
     for method, path in [*routes(), *STRANGE]:
-        for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", f"127.0.0.1.evil.example:{port}", ""):
-            refused(client.request(method, filled(path), headers={"Host": host}), 403, "HOST_REJECTED")
+        for host in FOREIGN_HOSTS:
+            headers = {"Host": host.format(port=port)}
+            refused(client.request(method, filled(path), headers=headers), 403, "HOST_REJECTED")
         for origin in FOREIGN_ORIGINS:
             refused(client.request(method, filled(path), headers={"Origin": origin}), 403, "ORIGIN_REJECTED")
         for site in ("cross-site", "same-site"):

@@ -153,6 +153,7 @@ def test_the_subtitles_come_once_and_any_key_skips_them(
 
 
 def test_hostile_names_and_lines_are_text(page: Page, master: ScriptedMaster) -> None:
+    """R28, and so in the tests of that name of the other views."""
     master.say("WARN", HOSTILE)
     master.say("RUN", HOSTILE, {**cluster.run(12, reason=HOSTILE), "name": HOSTILE})
     expect(page.locator("#system")).to_contain_text("<script>document.title=2</script>")

@@ -38,6 +38,7 @@ def test_try_without_a_run_says_how_one_comes(page: Page, console: RunningConsol
 
 
 def test_the_assistant_needs_no_key_and_sends_nothing(page: Page, console: RunningConsole) -> None:
+    """R29 and R30 wait for the assistant: no key is taken yet, and nothing is sent. Whoever builds it tests them."""
     page.goto(console.url + "#/assistant")
     expect(page.locator("#assistant")).to_contain_text("Today nothing is sent anywhere")
     expect(page.locator("#assistant")).to_contain_text("docs/USER_GUIDE.md")
