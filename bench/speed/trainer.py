@@ -54,5 +54,4 @@ def noted(
 
 if __name__ == "__main__":
     mnist.register()
-    trainer.run_local_steps = noted
-    trainer.main()
+    trainer.main(noted)

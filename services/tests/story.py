@@ -243,13 +243,13 @@ class Story:
             chunks=1,
             chunk_bytes=262_144,
             digest=DIGEST.format(int(facts.get("digest", "7"))),
-            samples=100,
-            steps=10,
+            samples=int(facts.get("samples", "100")),
+            steps=int(facts.get("steps", "10")),
             correct=50,
             loss=float(facts.get("loss", "1.5")),
-            compute_ms=int(facts.get("compute", "0")),
+            compute_ms=float(facts.get("compute", "0")),
             sync_ms=int(facts["sync"]) if "sync" in facts else None,
-            late_ms=int(facts["late"]) if "late" in facts else None,
+            late_ms=float(facts["late"]) if "late" in facts else None,
         )
         return [e.WorkerSaid(f"w-{plain[0]}", begin)]
 

@@ -67,6 +67,10 @@ class LocalResult:
     """float32[n], owned by the receiver: the parameters after the last step."""
 
 
+LocalSteps = Callable[[Model, InnerOptimizer, Floats, Dataset, LocalTask, OnStep, OnBase | None], LocalResult]
+"""`run_local_steps`, or what takes its place."""
+
+
 def run_local_steps(
     model: Model,
     optimizer: InnerOptimizer,

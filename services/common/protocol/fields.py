@@ -21,6 +21,7 @@ Sentence = Annotated[str, BeforeValidator(_cut)]  # longer ones are cut, never r
 Code = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]{1,63}$")]
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Ms = Annotated[int, Field(ge=0, le=2**53)]
+FineMs = Annotated[float, Field(ge=0, le=2**53, allow_inf_nan=False)]  # of what may take less than one
 Bytes = Annotated[int, Field(ge=0, le=PARAMETERS_MAX * 4)]
 ChunkIndex = Annotated[int, Field(ge=0, le=2**20)]
 Crc32 = Annotated[int, Field(ge=0, lt=2**32)]

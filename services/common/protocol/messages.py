@@ -16,6 +16,7 @@ from services.common.protocol.fields import (
     Count,
     Crc32,
     Digest,
+    FineMs,
     Finite,
     LeaseId,
     Message,
@@ -180,8 +181,10 @@ class DeltaBegin(Message):
     steps: Count
     correct: Count
     loss: Finite | None
-    compute_ms: Ms  # of the local steps alone
-    late_ms: Ms | None = None  # of compute_ms: the last steps - steps // 2 of them, which tell of a PC that got busy
+    compute_ms: FineMs  # of the local steps alone
+    late_ms: FineMs | None = (
+        None  # of compute_ms: the last steps - steps // 2 of them, which tell of a PC that got busy
+    )
     sync_ms: Ms | None = None  # from the end of the steps before to having the version that they went into
 
 

@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 
 from services.common.protocol.control import ListDatasets
-from services.console.answers import DatasetList
+from services.console.answers.choices import DatasetList
 from services.console.context import OF_THE_MASTER, ConsoleDep, told
 from services.console.lists import LIMIT, Cursor, Limit, ListPage, cut
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from services.common.protocol.control import ListFolders
-from services.console.answers import FolderFacts
+from services.console.answers.choices import FolderFacts
 from services.console.context import OF_THE_MASTER, ConsoleDep, problems, told
 from services.console.dialog import find_program
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from services.console.answers import Health, Readiness
+from services.console.answers.health import Health, Readiness
 from services.console.context import OF_THE_GUARD, ConsoleDep, told
 
 router = APIRouter(tags=["health"], responses=OF_THE_GUARD)

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from services.common.protocol.control import CreateJoinString, ListJoinStrings, RevokeJoinString
 from services.common.protocol.messages import Count, Name
-from services.console.answers import JoinStringList, JoinStringMade, JoinStringNumber
+from services.console.answers.workers import JoinStringList, JoinStringMade, JoinStringNumber
 from services.console.context import OF_THE_MASTER, ConsoleDep, IdempotencyKey, problems, told
 from services.console.lists import LIMIT, Cursor, Limit, ListPage, after_of, page_of
 

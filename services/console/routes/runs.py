@@ -18,7 +18,7 @@ from services.common.protocol.control import (
     StopRun,
 )
 from services.common.protocol.messages import Count, RunId
-from services.console.answers import CheckpointList, RoundList, RunEntry, RunList, RunName, RunState
+from services.console.answers.runs import CheckpointList, RoundList, RunEntry, RunList, RunName, RunState
 from services.console.context import (
     OF_THE_MASTER,
     Console,

@@ -5,7 +5,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from services.console.answers import State
+from services.console.answers.state import State
 from services.console.context import ConsoleDep, told
 
 router = APIRouter(tags=["state"])

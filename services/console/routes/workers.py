@@ -6,7 +6,7 @@ from fastapi import APIRouter
 
 from services.common.protocol.control import RemoveAllWorkers, RemoveWorker
 from services.common.protocol.messages import WorkerId
-from services.console.answers import WorkerList, WorkerName, WorkerNames
+from services.console.answers.workers import WorkerList, WorkerName, WorkerNames
 from services.console.context import OF_THE_MASTER, ConsoleDep, problems, told
 from services.console.lists import LIMIT, Cursor, Limit, ListPage, cut
 

@@ -1,17 +1,15 @@
 """Handlers for deltas: is this piece of work wanted, is it good, is it in. Once per (run, round, shard)."""
 
 from services.common.protocol.messages import Ack, AckStatus, Cancel, DeltaBegin, TaskRef, encoded_bytes
-from services.master.core import clipping, policy, units
+from services.master.core import clipping, policy, speeds, units
 from services.master.core.commands import DropStaged, Fold, Report, Stage
 from services.master.core.context import Context
 from services.master.core.events import DeltaStaged, UploadStalled, WorkerSaid
 from services.master.core.state import ACTIVE, Lease, LeaseState, Round, RoundPhase, Run, Worker
 from services.master.core.workers import on_heard
 
-SPEED_WEIGHT = 0.5  # of the newest measurement in the exponential average
-CHANGE = 1.25  # a speed that differs by more is no noise: its PC got busy, or idle
+LINK_WEIGHT = 0.5  # of the newest measurement in the exponential average
 UPLOAD_MS_MIN, UPLOAD_BYTES_MIN = 50, 262_144  # a shorter or smaller upload says nothing about the link
-COMPUTE_MS_MIN = 100  # shorter local steps say little of a PC: shares would wander with the noise
 DIVERGED = ("DELTA_NOT_FINITE", "DELTA_NORM")  # of a bad delta: what a learning rate that is too high leads to
 
 
@@ -22,9 +20,10 @@ def on_delta_begin(ctx: Context, event: WorkerSaid) -> None:
     assert isinstance(begin, DeltaBegin)
     if worker is None:
         return
-    _measure(worker, begin)
     worker.agent = "uploading"
     status, code, text, lease = _admit(ctx, worker.id, begin.ref)
+    if _is_news(ctx, begin.ref, status, lease):
+        speeds.measure(worker, begin)
     if status is not None or lease is None:
         _ack(ctx, worker.id, begin.ref, status or "stale", code, text)
         return
@@ -102,6 +101,12 @@ def on_upload_stalled(ctx: Context, event: UploadStalled) -> None:
     ctx.report_worker(worker, f"{reason}; its shard comes again")
 
 
+def _is_news(ctx: Context, ref: TaskRef, status: AckStatus | None, lease: Lease | None) -> bool:
+    """Whether this work of the present run is offered for the first time, be it too late: it tells of its PC once."""
+    is_first = not lease.offered_ms if lease is not None else status == "stale"
+    return is_first and ctx.state.run is not None and ctx.state.run.id == ref.run
+
+
 def _shape(begin: DeltaBegin, run: Run, round_: Round) -> str:
     """What does not fit in what was announced; empty when all does."""
     if begin.encoding != round_.encoding:
@@ -153,25 +158,6 @@ def _judge(event: DeltaStaged, round_: Round, clip: float) -> tuple[str, str] | 
     return None
 
 
-def _measure(worker: Worker, begin: DeltaBegin) -> None:
-    if begin.compute_ms < COMPUTE_MS_MIN or begin.samples <= 0:
-        return
-    speed = 1000.0 * begin.samples / begin.compute_ms
-    if begin.steps and begin.late_ms is not None and begin.late_ms >= COMPUTE_MS_MIN:
-        late = (begin.steps - begin.steps // 2) / begin.steps
-        now = 1000.0 * late * begin.samples / begin.late_ms
-        speed = now if _differ(now, speed) else speed  # it changed in mid-round: what comes goes on as the end did
-    if worker.measured:
-        is_change = _differ(speed, worker.samples_per_s)
-        weight = 1.0 if is_change else SPEED_WEIGHT
-        speed = weight * speed + (1 - weight) * worker.samples_per_s
-    worker.samples_per_s, worker.measured = speed, True
-
-
-def _differ(speed: float, other: float) -> bool:
-    return not 1 / CHANGE <= speed / other <= CHANGE
-
-
 def _measure_link(worker: Worker, lease: Lease) -> None:
     """What the link to a worker carried of its last delta, beside the others: a lower bound."""
     took_ms = lease.accepted_ms - lease.offered_ms
@@ -179,7 +165,7 @@ def _measure_link(worker: Worker, lease: Lease) -> None:
         return
     speed = 1000.0 * lease.delta_bytes / took_ms
     before = worker.link_bytes_per_s
-    worker.link_bytes_per_s = speed if before is None else SPEED_WEIGHT * speed + (1 - SPEED_WEIGHT) * before
+    worker.link_bytes_per_s = speed if before is None else LINK_WEIGHT * speed + (1 - LINK_WEIGHT) * before
 
 
 def _ack(ctx: Context, worker: str, ref: TaskRef, status: AckStatus, code: str, text: str) -> None:

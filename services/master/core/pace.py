@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from services.common.protocol.messages import Encoding, is_worth_hiding, steps_wanted
+from services.master.core import speeds
 from services.master.core.state import Lease, Pace, Run, Worker
 
 ROUNDS_MEASURED = 3
@@ -105,5 +106,5 @@ def _advice(workers: Sequence[Worker]) -> str:
         return "a wire instead of Wi-Fi may help"
     if links and min(links)[0] < SLOW_LINK * statistics.median(speed for speed, _ in links):
         return f"leave out {min(links)[1]}, whose link carries only {min(links)[0] * 8 / 1e6:.1f} Mbit/s"
-    slowest = min(workers, key=lambda worker: (worker.samples_per_s, worker.id))
-    return f"all share the master's link: leave out {slowest.name}, the slowest"
+    slowest = min(zip(speeds.comparable(workers), (worker.name for worker in workers), strict=True))
+    return f"all share the master's link: leave out {slowest[1]}, the slowest"

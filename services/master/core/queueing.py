@@ -4,6 +4,7 @@ A row of the store says QUEUED from before the coordinator hears of a run until 
 none happens twice. What the first one waits for is `policy.queue_verdict`.
 """
 
+from services.master.core import speeds
 from services.master.core.commands import PrepareRun, Report, SaveRun
 from services.master.core.context import Context
 from services.master.core.events import CreateRun
@@ -64,6 +65,7 @@ def advance(ctx: Context) -> None:
 
 def _begin(ctx: Context, queued: Queued, verb: str) -> None:
     """It takes the place of the one before; its phase becomes durable with the first thing that is done for it."""
+    speeds.begin_run(ctx.state.by_id(), ctx.state.run, queued.spec)
     run = ctx.state.run = Run(queued.id, queued.spec, RunPhase.WAITING, PREPARING)
     run.watch.counted_ms = ctx.now_ms
     ctx.out.append(PrepareRun(run.id, run.spec))

@@ -3,7 +3,7 @@
 from typing import Any
 
 from services.common.protocol.messages import Cancel, Update
-from services.master.core import clipping, pace, policy, units
+from services.master.core import clipping, pace, policy, speeds, units
 from services.master.core.commands import (
     Aggregate,
     DropRound,
@@ -232,9 +232,9 @@ def _open(ctx: Context, run: Run, number: int, ready: list[Worker]) -> None:
 def _shards(ctx: Context, run: Run, number: int, ready: list[Worker]) -> list[Lease]:
     """A shard for each worker that is ready, by its speed."""
     spec = run.spec
-    speeds = [worker.samples_per_s if spec.balance == "proportional" else 1.0 for worker in ready]
+    by_speed = speeds.comparable(ready) if spec.balance == "proportional" else [1.0] * len(ready)
     leases = []
-    works = policy.plan_work(run.k_steps, spec.batch, speeds)
+    works = policy.plan_work(run.k_steps, spec.batch, by_speed)
     for shard, (worker, work) in enumerate(zip(ready, works, strict=True)):
         ranges, run.pending, run.cursor = policy.take_ranges(run.pending, run.cursor, work.samples)
         leases.append(

@@ -325,7 +325,7 @@ class Worker:
     cores: int
     threads: int
     memory_mib: int
-    samples_per_s: float
+    samples_per_s: float  # of the present run once it is measured, else the score
     boot_id: str
     last_heard_ms: int
     joined_ms: int
@@ -345,10 +345,16 @@ class Worker:
     clipped_rounds: int = 0
     failures: int = 0  # pieces of work, one after the other; each doubles the wait for the next
     not_before_ms: int = 0
-    measured: bool = False
+    score: float = field(init=False)  # samples/s of the micro-benchmark, or what earlier runs make of it
+    measured: bool = False  # in the present run
+    gathered_samples: int = 0  # of tasks too short to judge by: see `speeds`
+    gathered_ms: float = 0.0
     link_bytes_per_s: float | None = None  # of its uploads
     accepted_rounds: int = 0
     samples_total: int = 0
+
+    def __post_init__(self) -> None:
+        self.score = self.samples_per_s
 
 
 @dataclass

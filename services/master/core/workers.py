@@ -19,6 +19,8 @@ from services.master.core.state import REACHABLE, Lease, LeaseState, Link, Round
 
 OUTLIVES_SESSION = (  # a short break of the line mends nothing, and takes nothing away
     "measured",
+    "gathered_samples",
+    "gathered_ms",
     "link_bytes_per_s",
     "bad_rounds",
     "failures",
@@ -55,6 +57,7 @@ def on_joined(ctx: Context, event: WorkerJoined) -> None:
     hello = event.hello
     known = ctx.state.workers.get(event.worker)
     returning = known is not None and known.link is not Link.LOST
+    is_same_start = known is not None and known.boot_id == hello.boot_id
     worker = Worker(
         id=event.worker,
         name=event.name,
@@ -62,7 +65,7 @@ def on_joined(ctx: Context, event: WorkerJoined) -> None:
         cores=hello.cores,
         threads=hello.threads,
         memory_mib=hello.memory_mib,
-        samples_per_s=known.samples_per_s if known is not None and known.measured else hello.score,
+        samples_per_s=known.score if known is not None and is_same_start else hello.score,
         boot_id=hello.boot_id,
         last_heard_ms=ctx.now_ms,
         joined_ms=ctx.now_ms,
@@ -71,8 +74,10 @@ def on_joined(ctx: Context, event: WorkerJoined) -> None:
     if known is not None:
         for name in OUTLIVES_SESSION:
             setattr(worker, name, getattr(known, name))
+        if known.measured:
+            worker.samples_per_s = known.samples_per_s
     if known is not None and known.quarantined:
-        if known.boot_id == hello.boot_id:
+        if is_same_start:
             worker.quarantined, worker.reason = True, known.reason
         else:  # it was started again: on probation
             worker.bad_rounds, worker.mismatches = ctx.limits.bad_rounds_max - 1, ctx.limits.mismatches_max - 1

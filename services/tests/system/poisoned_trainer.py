@@ -34,5 +34,4 @@ def poisoned_local_steps(
 
 
 if __name__ == "__main__":
-    trainer.run_local_steps = poisoned_local_steps  # type: ignore[attr-defined]  # the trainer only imports it
-    trainer.main()
+    trainer.main(poisoned_local_steps)

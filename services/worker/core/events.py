@@ -159,9 +159,9 @@ class TrainerDone:
     steps: int
     correct: int
     loss: float | None
-    compute_ms: int
+    compute_ms: float
     sync_ms: int | None = None
-    late_ms: int | None = None
+    late_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -198,9 +198,9 @@ class Delta:
     steps: int
     correct: int
     loss: float | None
-    compute_ms: int
+    compute_ms: float
     sync_ms: int | None = None
-    late_ms: int | None = None
+    late_ms: float | None = None
     eager: bool = False
     """Its first chunks go with the offer. Not over a restart, nor a second time."""
     accepted_session: int = 0

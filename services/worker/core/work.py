@@ -117,7 +117,7 @@ def on_done(state: State, event: TrainerDone, now_ms: int) -> list[Command]:
         eager=state.task.eager,
     )
     loss = f"{event.loss:.4f}" if event.loss is not None else "not a number"
-    said = Say("DELTA", f"{place(ref)}: {event.steps} steps in {event.compute_ms} ms, train_loss={loss}")
+    said = Say("DELTA", f"{place(ref)}: {event.steps} steps in {event.compute_ms:.1f} ms, train_loss={loss}")
     state.trained = ref
     hand.release(state)
     return [said, *upload.keep(state, delta), *upload.settle(state, now_ms)]

@@ -14,8 +14,8 @@ class Clock:
         self._ended_s = ended_s if (run, round_) == (task.ref.run, task.ref.round - 1) else None
         self._began_s = self._not_steps_s = 0.0
         self._half_s: float | None = None
-        self.compute_ms = 0
-        self.late_ms: int | None = None
+        self.compute_ms = 0.0
+        self.late_ms: float | None = None
         self.sync_ms: int | None = None
 
     def start(self) -> None:
@@ -36,8 +36,8 @@ class Clock:
     def end(self) -> tuple[str, int, float]:
         """The last step is done, and the base is here. What the next task's clock needs to know."""
         steps_s = self._steps_s()
-        self.compute_ms = round(steps_s * 1000)
-        self.late_ms = None if self._half_s is None else round((steps_s - self._half_s) * 1000)
+        self.compute_ms = round(steps_s * 1000, 3)
+        self.late_ms = None if self._half_s is None else round((steps_s - self._half_s) * 1000, 3)
         return self._ref.run, self._ref.round, time.monotonic()
 
     def _steps_s(self) -> float:

@@ -33,7 +33,7 @@ from services.common.learning import datasets
 from services.common.learning.encodings import encode
 from services.common.learning.exchange import follow
 from services.common.learning.inner import InnerOptimizer, build_inner
-from services.common.learning.local_steps import Cancelled, LocalResult, LocalTask, run_local_steps
+from services.common.learning.local_steps import Cancelled, LocalResult, LocalSteps, LocalTask, run_local_steps
 from services.common.learning.models import Model, build_model
 from services.common.learning.optimizer_state import State
 from services.common.learning.parameters import Floats, bytes_digest
@@ -57,8 +57,9 @@ class AnchorOff(Exception):
 class Trainer:
     """Data sets, model, inner optimizer and anchor, kept between the tasks of one run."""
 
-    def __init__(self, orders: Orders) -> None:
+    def __init__(self, orders: Orders, local_steps: LocalSteps = run_local_steps) -> None:
         self._orders = orders
+        self._local_steps = local_steps
         self._datasets: dict[str, datasets.Dataset] = {}
         self._model: tuple[str, Model] | None = None
         self._optimizer: tuple[str, InnerOptimizer] | None = None
@@ -181,7 +182,7 @@ class Trainer:
         on_base = partial(self._on_base, task, clock) if task.is_ahead else None
         clock.start()
         on_step = Reporter(task, self._orders, clock).on_step
-        return run_local_steps(model, optimizer, anchor, dataset, local, on_step, on_base)
+        return self._local_steps(model, optimizer, anchor, dataset, local, on_step, on_base)
 
     def _is_finite(self, result: LocalResult) -> bool:
         """Whether the delta and the state of the optimizer are numbers: one may be without the other."""
@@ -284,8 +285,8 @@ def read_lines(lines: "queue.SimpleQueue[Line]", orders: Orders) -> None:
     os._exit(0)
 
 
-def main() -> None:
-    """Measure this PC, say ready, then train until the agent is gone."""
+def main(local_steps: LocalSteps = run_local_steps) -> None:
+    """Measure this PC, say ready, then train until the agent is gone. Benchmarks and tests bring other local steps."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the agent ends this process
     give_way(NICE_TRAINER)
     keep_freed_memory()
@@ -294,7 +295,7 @@ def main() -> None:
     threading.Thread(target=read_lines, args=(lines, orders), name="agent-lines", daemon=True).start()
     score = float(os.environ.get(SCORE_VARIABLE) or 0) or measure()
     tell_parent({"t": "ready", "score": score, "pid": os.getpid()})
-    trainer = Trainer(orders)
+    trainer = Trainer(orders, local_steps)
     while True:
         line = lines.get()
         task = Task.model_validate_json(line["task"])
