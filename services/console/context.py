@@ -36,7 +36,7 @@ class Console:
         """The last known state; raises Problem before the first one."""
         snapshot = self.hub.mirror.snapshot
         if snapshot is None:
-            raise unreachable(f"no state yet: {self.hub.link.reason}")
+            raise unreachable(f"no state yet: {self.hub.link.text}")
         return snapshot
 
 

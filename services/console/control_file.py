@@ -12,10 +12,19 @@ from zmq.utils import z85
 
 from services.common.errors import MaheError, SettingsError
 from services.common.protocol.join_string import PURPOSE_CONSOLE, check_endpoint, derive_key
+from services.common.protocol.reasons import Reason, because
 
 FILE_NAME = "control.json"
 FILE_BYTES_MAX = 64 * 1024
 _SECRET = re.compile(r"^[0-9a-f]{64}$")
+
+
+class NoPlaceError(SettingsError):
+    """Where the master is cannot be read."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason.text, code=reason.code)
+        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -30,21 +39,17 @@ class MasterPlace:
 def read_place(folder: Path, endpoint: str = "") -> MasterPlace:
     """What `folder/control.json` says, with `endpoint` in place of its own if given.
 
-    Raises SettingsError with the reason: not there yet, not readable, or not what a master writes.
+    Raises NoPlaceError with the reason: not there yet, not readable, or not what a master writes.
     """
     path = folder / FILE_NAME
     try:
         with path.open("rb") as file:
             raw = file.read(FILE_BYTES_MAX)
     except FileNotFoundError:
-        raise SettingsError(
-            f"waiting for {path}: the master writes it when it starts; start it with `mahe master` or `mahe up`",
-            code="CONTROL_MISSING",
-        ) from None
+        raise NoPlaceError(because("CONTROL_MISSING", path=str(path))) from None
     except OSError as error:
-        raise SettingsError(
-            f"{path} cannot be read ({error.strerror or error}); let this user read it", code="CONTROL_UNREADABLE"
-        ) from None
+        why = error.strerror or str(error)
+        raise NoPlaceError(because("CONTROL_UNREADABLE", path=str(path), why=why)) from None
     try:
         fields = json.loads(raw)
         server_key, secret = str(fields["server_key"]), str(fields["secret"])
@@ -53,6 +58,5 @@ def read_place(folder: Path, endpoint: str = "") -> MasterPlace:
             raise ValueError("a key has the wrong length")
         z85.decode(server_key.encode())
     except (MaheError, ValueError, KeyError, TypeError) as error:
-        sentence = f"{path} is not what a master writes ({error}); restart the master"
-        raise SettingsError(sentence, code="CONTROL_BAD") from None
+        raise NoPlaceError(because("CONTROL_BAD", path=str(path), why=str(error))) from None
     return MasterPlace(place, server_key.encode(), z85.encode(derive_key(bytes.fromhex(secret), PURPOSE_CONSOLE)))

@@ -6,10 +6,11 @@ Everything here runs in the event loop; the link's thread reaches it through `ca
 import asyncio
 import json
 from collections import deque
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from services.common.protocol.control import Event
+from services.common.protocol.reasons import Reason, told
 from services.console.mirror import Mirror
 from services.console.problems import Problem
 from services.console.tally import Tally
@@ -23,11 +24,20 @@ LinkWord = Literal["live", "stale", "connecting"]
 
 @dataclass(frozen=True)
 class LinkState:
-    """Live, stale since a time, or connecting; always with its reason. `since_ms`: wall clock, for display only."""
+    """Live, stale since a time, or connecting, with its reason. `since_ms`: wall clock, for display only."""
 
     state: LinkWord
     since_ms: int
-    reason: str
+    reason: Reason | None  # None: it is live
+
+    @property
+    def text(self) -> str:
+        """The reason in English; empty when it is live."""
+        return "" if self.reason is None else self.reason.text
+
+    def facts(self) -> dict[str, Any]:
+        """As the API tells it."""
+        return {"state": self.state, "since_ms": self.since_ms, "reason": self.text, "reason_said": told(self.reason)}
 
 
 def frame(event: str, data: Any, event_id: str | None = None) -> bytes:
@@ -113,7 +123,7 @@ class Hub:
     def on_link(self, link: LinkState) -> None:
         """The link to the master changed."""
         self.link = link
-        self._tell(frame("link", asdict(link)))
+        self._tell(frame("link", link.facts()))
 
     def on_snapshot(self, term: int, seq: int, snapshot: dict[str, Any]) -> None:
         """A whole state came: what the streams had is no longer a base for deltas."""

@@ -18,12 +18,13 @@ from typing import Any
 
 import zmq
 
-from services.common.errors import ProtocolError, SettingsError
+from services.common.errors import ProtocolError
 from services.common.host.logs import Log
 from services.common.protocol import codec
 from services.common.protocol.control import Command, Event, FilePull, RunCommand, ShellCommand
+from services.common.protocol.reasons import Reason
 from services.console.commands import COMMAND_S, CommandDesk, Outcome, Pending
-from services.console.control_file import MasterPlace, read_place
+from services.console.control_file import MasterPlace, NoPlaceError, read_place
 from services.console.files import TRANSFERS_MAX, Arrival, FileDesk, Transfer, pull
 from services.console.hub import Hub, LinkState, LinkWord
 from services.console.problems import Problem
@@ -158,11 +159,11 @@ class Link:
         while not self._stopping.is_set():
             try:
                 return read_place(self._control_dir, self._endpoint)
-            except SettingsError as error:
-                reason = error.sentence
+            except NoPlaceError as error:
+                reason = error.reason
             self.silent(reason)
             self._on_wake(None)
-            self._desks.commands.tick(time.monotonic(), None, reason)
+            self._desks.commands.tick(time.monotonic(), None, reason.text)
             if not overdue and time.monotonic() >= overdue_at:
                 overdue = True
                 self._log("WARN", f"after {self._control_wait_s:.0f} s still {reason}")
@@ -171,9 +172,9 @@ class Link:
 
     def heard(self) -> None:
         """The master answers."""
-        self._report("live", "")
+        self._report("live", None)
 
-    def silent(self, reason: str) -> None:
+    def silent(self, reason: Reason) -> None:
         """The master does not answer, because of this."""
         self._report("connecting" if self._reported.state == "connecting" else "stale", reason)
 
@@ -189,7 +190,7 @@ class Link:
         """Something came that was refused."""
         self._log("WARN", sentence)
 
-    def _report(self, state: LinkWord, reason: str) -> None:
+    def _report(self, state: LinkWord, reason: Reason | None) -> None:
         before = self._reported
         if (before.state, before.reason) == (state, reason):
             return
@@ -197,7 +198,7 @@ class Link:
         self._reported = LinkState(state, since_ms, reason)
         self._to_loop(self._hub.on_link, self._reported)
         if before.state != state or state != "live":
-            self._log("LINK", f"{state}: {reason}" if reason else f"{state}: the master answers")
+            self._log("LINK", f"{state}: {reason}" if reason is not None else f"{state}: the master answers")
 
 
 def _id_of(key: str) -> str:

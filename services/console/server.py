@@ -18,6 +18,7 @@ import uvicorn
 from services.common.errors import SettingsError
 from services.common.host.files import FolderLock, make_folder, write_durably
 from services.common.host.logs import Log
+from services.common.protocol.reasons import because
 from services.console.app import build
 from services.console.context import Console
 from services.console.dialog import FolderDialog
@@ -42,7 +43,7 @@ class ConsoleProcess:
         self._settings = settings
         self._log = Log("console", settings.log)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._hub = Hub(LinkState("connecting", now_ms(), "looking for the master"))
+        self._hub = Hub(LinkState("connecting", now_ms(), because("LINK_LOOKING")))
         self._dialog = FolderDialog()
         self._server: uvicorn.Server | None = None
 

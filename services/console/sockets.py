@@ -7,17 +7,18 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from services.common.protocol.limits import DEALER_OPTIONS, RECONNECT_IVL_RANGE_MS
+from services.common.protocol.reasons import Reason, because
 from services.console.control_file import MasterPlace
 
 _RECONNECT_IVL_MS = random.SystemRandom().randint(*RECONNECT_IVL_RANGE_MS)
 _REFUSALS = {
-    int(zmq.EVENT_HANDSHAKE_FAILED_AUTH): "the master at {} does not know this console's key; restart the master",
-    int(zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL): "what answers at {} has another key than control.json says",
-    int(zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL): "what answers at {} is not a MAHE master",
+    int(zmq.EVENT_HANDSHAKE_FAILED_AUTH): "LINK_KEY_UNKNOWN",
+    int(zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL): "LINK_OTHER_KEY",
+    int(zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL): "LINK_NOT_MAHE",
 }
 _ENDINGS = {
-    int(zmq.EVENT_DISCONNECTED): "the master at {} closed the connection",
-    int(zmq.EVENT_CLOSED): "nothing answers at {}; is the master running?",
+    int(zmq.EVENT_DISCONNECTED): "LINK_CLOSED",
+    int(zmq.EVENT_CLOSED): "LINK_NOBODY",
 }
 _WATCHED = sum(_REFUSALS) + sum(_ENDINGS) + int(zmq.EVENT_HANDSHAKE_SUCCEEDED)
 
@@ -38,7 +39,7 @@ def make_dealer(context: "zmq.Context[zmq.Socket[bytes]]", place: MasterPlace) -
 
 
 class Watch:
-    """Why a socket is not connected, as the latest sentence of its monitor. Close it before its socket."""
+    """Why a socket is not connected, as its monitor said last. Close it before its socket."""
 
     def __init__(self, socket: "zmq.Socket[bytes]", endpoint: str) -> None:
         self._socket = socket
@@ -46,7 +47,7 @@ class Watch:
         self._monitor = socket.get_monitor_socket(_WATCHED)
         self._refused = False
         self.connected = False
-        self.reason = ""
+        self.reason: Reason | None = None
 
     def read(self) -> None:
         """Take in what the monitor has said since."""
@@ -55,12 +56,12 @@ class Watch:
             self.connected = event == zmq.EVENT_HANDSHAKE_SUCCEEDED
             if self.connected:
                 self._refused = False
-                self.reason = f"connected to the master at {self._endpoint}, waiting for its answer"
+                self.reason = because("LINK_BEGINS", endpoint=self._endpoint)
             elif event in _REFUSALS:
                 self._refused = True
-                self.reason = _REFUSALS[event].format(self._endpoint)
+                self.reason = Reason(_REFUSALS[event], {"endpoint": self._endpoint})
             elif event in _ENDINGS and not self._refused:  # the closing after a refusal tells nothing new
-                self.reason = _ENDINGS[event].format(self._endpoint)
+                self.reason = Reason(_ENDINGS[event], {"endpoint": self._endpoint})
 
     def close(self) -> None:
         """Stop watching."""

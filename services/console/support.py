@@ -8,7 +8,6 @@ import os
 import platform
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -68,7 +67,7 @@ def make_bundle(console: Console, mahe_version: str) -> SupportBundle:
         "versions": {"mahe": mahe_version, **versions()},
         "settings": settings.model_dump(mode="json"),
         "variables": {name: value for name, value in sorted(os.environ.items()) if name.startswith("MAHE_")},
-        "link": asdict(console.hub.link),
+        "link": console.hub.link.facts(),
         "id": mirror.id,
         "snapshot": mirror.snapshot,
         "events": [

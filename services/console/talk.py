@@ -17,6 +17,7 @@ from services.common.protocol import codec
 from services.common.protocol.control import Alive, ControlError, Event, FileChunk, Reply, Snapshot, Subscribe
 from services.common.protocol.limits import HEARTBEAT_MS, SUSPECT_MS
 from services.common.protocol.messages import Message
+from services.common.protocol.reasons import Reason, because
 from services.console.commands import CommandDesk
 from services.console.control_file import MasterPlace
 from services.console.files import FileDesk
@@ -37,7 +38,7 @@ class Listener(Protocol):
     def heard(self) -> None:
         """The master answers."""
 
-    def silent(self, reason: str) -> None:
+    def silent(self, reason: Reason) -> None:
         """The master does not answer, because of this."""
 
     def snapshot(self, term: int, seq: int, state: dict[str, Any]) -> None:
@@ -125,10 +126,11 @@ class Talk:
             self._subscribe(now)
         reason = self._watch.reason
         if self._watch.connected and self._ever_heard:
-            reason = "the master is connected, but has not answered since"
-        if reason and (not self._ever_heard or silent_s > STALE_S):
+            reason = because("LINK_SILENT")
+        if reason is not None and (not self._ever_heard or silent_s > STALE_S):
             self._listener.silent(reason)
-        self._desks.commands.tick(now, self.send, reason or "the master does not answer")
+        why = "the master does not answer" if reason is None else reason.text
+        self._desks.commands.tick(now, self.send, why)
         return silent_s <= GONE_S
 
     def _subscribe(self, now: float) -> None:

@@ -21,10 +21,12 @@ from services.common.protocol.messages import (
     TaskRef,
     TaskRefuse,
 )
+from services.common.protocol.reasons import Reason, because
 from services.master.core import commands as c
 from services.master.core import events as e
 from services.master.core.coordinator import Coordinator
 from services.master.core.invariants import violations
+from services.master.core.queueing import PREPARING
 from services.master.core.recovery import Saved
 from services.master.core.state import QUEUE_MAX, Queued, RunPhase
 
@@ -43,7 +45,7 @@ class Disk:
     meta: dict[str, Any] = field(default_factory=dict)
     tables: dict[int, dict[str, Any]] = field(default_factory=dict)  # by round
     phase: str = "WAITING"
-    reason: str = ""
+    reason: Reason = PREPARING
 
 
 class Story:
@@ -115,8 +117,7 @@ class Story:
             return e.AssignmentSaved(command.run, command.round, command.attempt)
         if isinstance(command, c.Aggregate) and self.diverges:
             self.diverges = False
-            reason = f"round {command.round} would make parameters that are not finite"
-            return e.Diverged(command.run, command.round, reason)
+            return e.Diverged(command.run, command.round)
         if isinstance(command, c.Revert):
             return e.Reverted(command.run, command.round, DIGEST.format(command.to_version))
         if isinstance(command, c.Aggregate):
@@ -211,7 +212,7 @@ class Story:
         return [e.WorkerJoined(f"w-{plain[0]}", plain[0], hello)]
 
     def _left(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
-        return [e.WorkerLeft(f"w-{plain[0]}", "the connection is gone")]
+        return [e.WorkerLeft(f"w-{plain[0]}", because("CONNECTION_GONE"))]
 
     def _beat(self, plain: list[str], facts: dict[str, str]) -> list[e.Event]:
         agent: Any = facts.get("agent", "training")

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from services.common.errors import MaheError, bad_setting
 from services.common.host.logs import Log
 from services.common.host.machine import NICE_AGENT, give_way
+from services.common.protocol.reasons import Reason, because
 from services.worker.settings import WorkerSettings
 from services.worker.shell.agent import Agent
 from services.worker.shell.slot import take_slot
@@ -20,7 +21,7 @@ class Stopper:
     """Notes the signal, and passes it on once there is an agent."""
 
     def __init__(self) -> None:
-        self._reason = ""
+        self._reason: Reason | None = None
         self._agent: Agent | None = None
 
     def install(self) -> None:
@@ -32,17 +33,17 @@ class Stopper:
 
     def asked(self) -> bool:
         """Whether a signal has come."""
-        return bool(self._reason)
+        return self._reason is not None
 
     def watch(self, agent: Agent) -> None:
         """Signals go to this agent."""
         self._agent = agent
-        if self._reason:
+        if self._reason is not None:
             agent.stop(self._reason)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         del frame
-        self._reason = f"{signal.Signals(number).name}: this worker is being stopped"
+        self._reason = because("STOPPED_BY_SIGNAL", signal=signal.Signals(number).name)
         if self._agent is not None:
             self._agent.stop(self._reason)
 

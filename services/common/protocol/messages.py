@@ -31,6 +31,7 @@ from services.common.protocol.fields import (
 from services.common.protocol.greetings import Enrol, Enrolled, Held, Hello, Reject, Welcome
 from services.common.protocol.limits import CHUNK_BYTES_MAX, PARAMETERS_MAX, RANGES_MAX, UNITS_MAX
 from services.common.protocol.pacing import is_worth_hiding, steps_wanted
+from services.common.protocol.reasons import Reason, because, heard, said, told
 from services.common.protocol.spec import RunSpec, Spec
 
 __all__ = [  # of other files of this floor; the cores see no other
@@ -45,6 +46,7 @@ __all__ = [  # of other files of this floor; the cores see no other
     "Message",
     "Ms",
     "Name",
+    "Reason",
     "Reject",
     "RunId",
     "RunSpec",
@@ -53,10 +55,14 @@ __all__ = [  # of other files of this floor; the cores see no other
     "TaskRef",
     "Welcome",
     "WorkerId",
+    "because",
     "down_encoding",
     "encoded_bytes",
+    "heard",
     "is_worth_hiding",
+    "said",
     "steps_wanted",
+    "told",
 ]
 
 
@@ -129,6 +135,7 @@ class TaskRefuse(Message):
     term: Count
     ref: TaskRef
     reason: Sentence
+    reason_said: Reason | None = None
     busy: bool = False
 
 
@@ -303,6 +310,7 @@ class Drain(Message):
     t: Literal["DRAIN"] = "DRAIN"
     term: Count
     reason: Sentence
+    reason_said: Reason | None = None
 
 
 class Bye(Message):
@@ -312,6 +320,7 @@ class Bye(Message):
     term: Count
     code: Code
     reason: Sentence
+    reason_said: Reason | None = None
 
 
 class Error(Message):

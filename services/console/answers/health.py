@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from services.console.answers.fields import Millis
+from services.console.answers.fields import Millis, ReasonSaid
 
 
 class Health(BaseModel):
@@ -21,6 +21,7 @@ class LinkCheck(BaseModel):
     state: Literal["live", "stale", "connecting"]
     since_ms: Millis
     reason: str
+    reason_said: ReasonSaid
 
 
 class InitReadiness(BaseModel):

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from services.common.protocol.spec import RunSpec
-from services.console.answers.fields import Millis, NextCursor
+from services.console.answers.fields import Millis, NextCursor, ReasonSaid
 
 Phase = Literal["IDLE", "RUNNING", "WAITING", "PAUSED", "STOPPED", "FAILED"]
 
@@ -36,6 +36,7 @@ class OpenRound(BaseModel):
     round: int
     phase: str
     reason: str = Field(description="What it waits for, as a sentence")
+    reason_said: ReasonSaid
     accepted: int = Field(description="Deltas that are in")
     leases: list[LeaseFacts] = Field(description="Not all when there are very many")
     leases_total: int
@@ -49,6 +50,7 @@ class RunState(BaseModel):
     spec: RunSpec
     phase: Phase
     reason: str
+    reason_said: ReasonSaid
     finished: bool = Field(description="It ended by itself, not by the operator")
     version: int = Field(description="Rounds that are closed")
     reverted: int = Field(description="The version with which it went back to its best one; 0: it never diverged")
@@ -70,6 +72,7 @@ class RunState(BaseModel):
     model_file: str = Field(description="Where the copy lies, in full; empty while there is none")
     model_version: int | None = Field(description="The version that is in it")
     model_reason: str = Field(description="Why the last copy failed; empty when it did not")
+    model_reason_said: ReasonSaid
 
 
 class WaitingRun(BaseModel):
@@ -82,6 +85,7 @@ class WaitingRun(BaseModel):
     phase: Literal["QUEUED"]
     position: int = Field(description="1 is the next")
     reason: str = Field(description="What it waits for, as a sentence")
+    reason_said: ReasonSaid
     created_at_ms: Millis
 
 
@@ -94,6 +98,7 @@ class RunEntry(BaseModel):
     phase: Phase | Literal["QUEUED"]
     position: int | None = Field(description="Its place in the queue, 1 is the next; null: it does not wait")
     reason: str
+    reason_said: ReasonSaid
     finished: bool
     created_at_ms: Millis
 

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from services.console.answers.fields import Millis
+from services.console.answers.fields import Millis, ReasonSaid
 from services.console.answers.runs import RoundRow, RunState, WaitingRun
 from services.console.answers.workers import WorkerFacts
 
@@ -15,6 +15,7 @@ class LinkFacts(BaseModel):
     state: Literal["live", "stale", "connecting"]
     since_ms: Millis
     reason: str = Field(description="Why it is not live; empty when it is")
+    reason_said: ReasonSaid
 
 
 class MasterFacts(BaseModel):

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from services.console.answers.fields import Millis, NextCursor
+from services.console.answers.fields import Millis, NextCursor, ReasonSaid
 
 
 class WorkerFacts(BaseModel):
@@ -16,6 +16,7 @@ class WorkerFacts(BaseModel):
     agent: Literal["idle", "pulling", "training", "waiting", "uploading", "holding", "paused"]
     owner: str = Field(description="What its owner's policy says")
     reason: str
+    reason_said: ReasonSaid
     quarantined: bool
     cores: int
     threads: int

@@ -6,7 +6,6 @@ Events: `hello` (at once), `event` (one of the master's, with id `term:seq`), `l
 
 import re
 from collections.abc import AsyncGenerator
-from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Response
@@ -75,7 +74,7 @@ async def _stream(hub: Hub, resume: tuple[int, int] | None) -> AsyncGenerator[by
 
 
 def _start(hub: Hub, resume: tuple[int, int] | None) -> bytes:
-    hello = frame("hello", {"id": hub.mirror.id, "link": asdict(hub.link), "heartbeat_s": HEARTBEAT_S})
+    hello = frame("hello", {"id": hub.mirror.id, "link": hub.link.facts(), "heartbeat_s": HEARTBEAT_S})
     if resume is None:
         return hello
     missed = hub.mirror.after(*resume)

@@ -36,9 +36,7 @@ async def get_readiness(console: ConsoleDep, response: Response) -> dict[str, An
         {
             "name": "master_link",
             "ok": link.state == "live",
-            "state": link.state,
-            "since_ms": link.since_ms,
-            "reason": link.reason,
+            **link.facts(),
         },
         {"name": "init", "ok": init.state == "done", "state": init.state, "reason": init.reason()},
     ]

@@ -1,6 +1,5 @@
 """The whole state at once: where a page begins, and begins again after `resync`."""
 
-from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter
@@ -22,7 +21,7 @@ async def get_state(console: ConsoleDep) -> dict[str, Any]:
     """`snapshot` is null until the master has answered once; `link` says why. Go on with `/events?after=<id>`."""
     mirror = console.hub.mirror
     return {
-        "link": asdict(console.hub.link),
+        "link": console.hub.link.facts(),
         "id": mirror.id,
         "term": mirror.term,
         "seq": mirror.seq,

@@ -20,7 +20,6 @@ NOT_ANSWERED = {
         *("DATA_DIR_UNUSABLE", "FILE_LIMIT", "JOURNAL", "KERNEL", "NO_FILE_LOCKS", "PORT_IN_USE", "SETTINGS"),
         "ZEROMQ_TOO_OLD",
     },
-    "its sentence is the reason in MASTER_UNREACHABLE": {"CONTROL_BAD", "CONTROL_MISSING", "CONTROL_UNREADABLE"},
     "its sentence is in BAD_SPEC, or the reason of a run": {"BAD_SPECIFICATION", "DATASET", "DATASET_DIGEST"},
     "its sentence is the reason of a run": {"CHECKPOINT_NOT_READ"},
     "the connection is cut": {"BROKEN_TRANSFER"},

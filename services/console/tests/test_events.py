@@ -118,7 +118,7 @@ def test_a_slow_reader_loses_its_queue_and_is_told() -> None:
 
 
 def test_a_hub_that_closes_takes_no_new_stream() -> None:
-    hub = Hub(LinkState("connecting", 0, "test"))
+    hub = Hub(LinkState("connecting", 0, None))
     subscription = hub.subscribe()
     hub.close()
     assert list(subscription._items) == [BYE]

@@ -48,7 +48,7 @@ def refused(response: httpx.Response, status: int, code: str) -> None:
 def routes() -> list[tuple[str, str]]:
     """(method, path) of every route of the application: a new one is in every test here by itself."""
     nothing: Any = None
-    console = Console(Hub(LinkState("connecting", 0, "")), nothing, "token", nothing, nothing)
+    console = Console(Hub(LinkState("connecting", 0, None)), nothing, "token", nothing, nothing)
     app: Any = build(console, frozenset(), Log("console"))._app
     found = [(method, str(one.path)) for one in iter_route_contexts(app.routes) for method in sorted(one.methods or ())]
     assert ("GET", "/api/v1/state") in found

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from services.common.protocol.messages import DeltaBegin, Encoding, RunSpec, TaskRef, ToWorker
+from services.common.protocol.messages import DeltaBegin, Encoding, Reason, RunSpec, TaskRef, ToWorker
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class SaveRun:
 
     run: str
     phase: str
-    reason: str
+    reason: Reason
     finished: bool
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from services.common.protocol.messages import RoundClosed, Task, ToWorker
+from services.common.protocol.messages import Reason, RoundClosed, Task, ToWorker, because
 from services.master.core.commands import Answer, Command, Report, SaveRun, Send
 from services.master.core.policy import EAGER_LEASES_MAX, Limits, failure_wait_ms
 from services.master.core.state import Lease, Link, Round, Run, RunPhase, State, Worker
@@ -41,7 +41,7 @@ class Context:
         """One line that someone should read."""
         self.out.append(Report("WARN", text, {}))
 
-    def set_phase(self, run: Run, phase: RunPhase, reason: str, *, log: bool = True) -> None:
+    def set_phase(self, run: Run, phase: RunPhase, reason: Reason, *, log: bool = True) -> None:
         """Change phase or reason; durable when the phase changes, logged when `log`, silent when nothing changed."""
         if (run.phase, run.reason) == (phase, reason):
             return
@@ -55,7 +55,7 @@ class Context:
         lease.moved_ms = self.now_ms
         worker = self.state.workers.get(lease.worker)
         if worker is not None:
-            worker.reason = ""
+            worker.reason = None
         task = Task(
             term=self.state.term,
             ref=run.ref(round_, lease),
@@ -91,25 +91,25 @@ class Context:
         )
         self.send(worker, closed)
 
-    def busy(self, worker: Worker, lease: Lease, reason: str) -> None:
+    def busy(self, worker: Worker, lease: Lease, reason: Reason) -> None:
         """A worker still does something else: the piece of work comes again, and it is asked again a little later."""
         lease.lose(reason)
         worker.not_before_ms = self.now_ms + failure_wait_ms(1)
 
     def failed(
-        self, worker: Worker, lease: Lease, reason: str, *, refused: bool, bad: bool = False, diverged: bool = False
+        self, worker: Worker, lease: Lease, reason: Reason, *, refused: bool, bad: bool = False, diverged: bool = False
     ) -> None:
         """A worker could not do this piece of work: it comes again, and this worker waits, each time longer."""
         lease.lose(reason, refused=refused, bad=bad, diverged=diverged)
         worker.failures += 1
         wait_ms = failure_wait_ms(worker.failures)
         worker.not_before_ms = self.now_ms + wait_ms
-        worker.reason = f"{reason}; gets new work in {wait_ms // 1000} s"
+        worker.reason = because("WAITS_AFTER", why=reason, seconds=wait_ms // 1000)
 
-    def quarantine(self, worker: Worker, reason: str) -> None:
+    def quarantine(self, worker: Worker, reason: Reason) -> None:
         """This worker gets no more work until someone has looked at its PC; what to do follows the reason."""
         worker.quarantined = True
-        worker.reason = f"in quarantine: {reason} check that PC, then start its worker again, or remove it"
+        worker.reason = because("QUARANTINED", why=reason)
         self.warn(f"{worker.name} gets no more work: {worker.reason}")
 
     def ready(self, *, ahead: bool = False) -> list[Worker]:

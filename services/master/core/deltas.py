@@ -1,6 +1,16 @@
 """Handlers for deltas: is this piece of work wanted, is it good, is it in. Once per (run, round, shard)."""
 
-from services.common.protocol.messages import Ack, AckStatus, Cancel, DeltaBegin, TaskRef, encoded_bytes
+from services.common.protocol.messages import (
+    Ack,
+    AckStatus,
+    Cancel,
+    DeltaBegin,
+    Reason,
+    TaskRef,
+    because,
+    encoded_bytes,
+    said,
+)
 from services.master.core import clipping, policy, speeds, units
 from services.master.core.commands import DropStaged, Fold, Report, Stage
 from services.master.core.context import Context
@@ -34,11 +44,11 @@ def on_delta_begin(ctx: Context, event: WorkerSaid) -> None:
     text = _shape(begin, run, round_)
     if text:
         if lease.worker == worker.id:
-            ctx.failed(worker, lease, f"{worker.name} sent a delta of another shape", refused=True, bad=True)
+            ctx.failed(worker, lease, because("OTHER_SHAPE", worker=worker.name), refused=True, bad=True)
         _ack(ctx, worker.id, begin.ref, "refused", "DELTA_SHAPE", text)
         return
     units.claim(ctx, run, round_, lease, worker.id)
-    lease.state, lease.reason = LeaseState.UPLOADING, ""
+    lease.state, lease.reason = LeaseState.UPLOADING, None
     lease.loss, lease.delta_bytes, lease.offered_ms = begin.loss, begin.bytes, ctx.now_ms
     lease.step_ms = begin.compute_ms / begin.steps if begin.steps else None
     lease.sync_ms = begin.sync_ms
@@ -65,15 +75,15 @@ def on_delta_staged(ctx: Context, event: DeltaStaged) -> None:
     clip = policy.clip_factor(event.norm, round_.clip_limit)
     refusal = _judge(event, round_, clip)
     if refusal is not None:
-        code, text = refusal
+        code, why = refusal
         if lease.worker == worker.id:
-            reason, diverged = f"the delta of {worker.name} was refused: {text}", code in DIVERGED
+            reason, diverged = because("DELTA_REFUSED", worker=worker.name, why=why), code in DIVERGED
             ctx.failed(worker, lease, reason, refused=True, bad=True, diverged=diverged)
         if not event.code:  # else nothing was staged
             ctx.out.append(DropStaged(ref, event.digest))
-        told = f"round {ref.round} shard {ref.shard}: the delta of {worker.name} is refused ({code}): {text}"
+        told = f"round {ref.round} shard {ref.shard}: the delta of {worker.name} is refused ({code}): {why}"
         ctx.out.append(Report("DELTA", told, {}))
-        _ack(ctx, event.worker, ref, "refused", code, text)
+        _ack(ctx, event.worker, ref, "refused", code, why.text)
         return
     units.claim(ctx, run, round_, lease, worker.id)
     lease.state, lease.accepted_ms = LeaseState.ACCEPTED, ctx.now_ms
@@ -82,7 +92,7 @@ def on_delta_staged(ctx: Context, event: DeltaStaged) -> None:
     if round_.base_version != worker.mismatch_version:
         worker.mismatches = 0
     clipping.tell(ctx, worker, round_, lease)
-    worker.failures, worker.not_before_ms, worker.reason = 0, 0, ""
+    worker.failures, worker.not_before_ms, worker.reason = 0, 0, None
     known = None if clipping.is_settled_later(run, round_) else clip
     weight = lease.samples / round_.samples
     ctx.out.append(Fold(ref, event.digest, round_.encoding, weight, known, round_.bound))
@@ -95,9 +105,9 @@ def on_upload_stalled(ctx: Context, event: UploadStalled) -> None:
     status, _, _, lease = _admit(ctx, event.worker, event.ref)
     if worker is None or status is not None or lease is None or lease.state is not LeaseState.UPLOADING:
         return
-    reason = f"the upload of {worker.name} stood still"
+    reason = because("UPLOAD_STILL", worker=worker.name)
     ctx.failed(worker, lease, reason, refused=False)
-    ctx.send(worker.id, Cancel(term=ctx.state.term, ref=event.ref, reason=reason))
+    ctx.send(worker.id, Cancel(term=ctx.state.term, ref=event.ref, reason=reason.text))
     ctx.report_worker(worker, f"{reason}; its shard comes again")
 
 
@@ -148,13 +158,14 @@ def _admit_lease(run: Run, round_: Round, lease: Lease, worker: str) -> tuple[Ac
     return None, "", "", lease
 
 
-def _judge(event: DeltaStaged, round_: Round, clip: float) -> tuple[str, str] | None:
+def _judge(event: DeltaStaged, round_: Round, clip: float) -> tuple[str, Reason] | None:
     if event.code:
-        return event.code, event.text
+        return event.code, said(event.text)
     if event.nonfinite:
-        return "DELTA_NOT_FINITE", f"{event.nonfinite} values are NaN or infinite; lower the learning rate"
+        return "DELTA_NOT_FINITE", because("DELTA_NOT_FINITE", n=event.nonfinite)
     if event.absmax * clip > round_.bound:
-        return "DELTA_NORM", f"the largest entry is {event.absmax * clip:.3g}, allowed is {round_.bound:.3g}"
+        facts = {"largest": f"{event.absmax * clip:.3g}", "bound": f"{round_.bound:.3g}"}
+        return "DELTA_NORM", Reason("DELTA_NORM", facts)
     return None
 
 

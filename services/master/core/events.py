@@ -11,6 +11,7 @@ from services.common.protocol.messages import (
     Hello,
     Mismatch,
     Progress,
+    Reason,
     RunSpec,
     TaskAck,
     TaskRef,
@@ -39,7 +40,7 @@ class WorkerLeft:
     """The way to a worker is gone (no route). It may come back."""
 
     worker: str
-    reason: str
+    reason: Reason
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,6 @@ class Diverged:
 
     run: str
     round: int
-    reason: str
 
 
 @dataclass(frozen=True)

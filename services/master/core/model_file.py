@@ -4,6 +4,7 @@ The best version by evaluation loss is copied, as far as it is known by then; th
 is for people: that one fails is told once, and stops nothing.
 """
 
+from services.common.protocol.messages import because
 from services.master.core.commands import CopyModel, Report
 from services.master.core.context import Context
 from services.master.core.events import ModelCopied
@@ -39,7 +40,7 @@ def on_copied(ctx: Context, event: ModelCopied) -> None:
     if mine is None:
         ctx.out += [Report("MODEL", text, {})] if text else []
         return
-    mine.model.reason = event.reason
+    mine.model.reason = because("MODEL_NOT_COPIED", why=event.reason) if event.reason else None
     if not event.reason:
         mine.model.version, mine.model.file = event.version, event.file
     ctx.report_run(mine, "" if mine.phase in ACTIVE else text)

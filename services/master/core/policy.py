@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from services.common.protocol.messages import Reason, because, said
 from services.master.core.state import ACTIVE, NOT_REJOINED, Lease, Link, Range, Round, RunPhase, State, Worker
 
 BATCH_MIN = 8
@@ -21,6 +22,7 @@ PUSHED_MAX = 4  # workers that get an update unasked: each costs the master a wi
 COUNTED_MAX = 1_000  # leases that one ROUND_CLOSED can name
 K_STEPS_MAX = 1_000_000  # of one TASK
 FAILURE_WAIT_MS, FAILURE_WAIT_MS_MAX = 1_000, 60_000
+REASON_LENGTH_MAX = 200  # of one of several
 PIECES_MAX = 200  # of pending data in one shard: a TASK must fit its header
 
 
@@ -50,44 +52,48 @@ class Verdict(StrEnum):
     REOPEN = "REOPEN"
 
 
-def open_verdict(ready: int, min_workers: int, present: int) -> tuple[bool, str]:
-    """Whether a round may open with `ready` workers, and the reason as people read it."""
+def open_verdict(ready: int, min_workers: int, present: int) -> tuple[bool, Reason]:
+    """Whether a round may open with `ready` workers, and the reason."""
     if ready >= min_workers:
-        return True, f"{ready} workers ready" if ready != 1 else "1 worker ready"
+        return True, because("WORKERS_READY", n=ready)
     missing = min_workers - ready
-    more = "start one more" if missing == 1 else f"start {missing} more"
     if present > ready:
-        return False, (
-            f"{ready} of {min_workers} workers ready, {present - ready} busy, paused, silent or waiting after a failure"
-            f"; {more} or wait"
-        )
-    return False, f"{ready} of {min_workers} workers; {more}"
+        return False, because("WAITS_FOR_READY", ready=ready, needed=min_workers, away=present - ready, n=missing)
+    return False, because("WAITS_FOR_WORKERS", ready=ready, needed=min_workers, n=missing)
 
 
-def queue_verdict(state: State) -> tuple[bool, str]:
+def queue_verdict(state: State) -> tuple[bool, Reason]:
     """Whether the first run in the queue may begin, and what it waits for.
 
     A run that failed by itself lets the next one begin; one that the disk failed would take all of them with it.
     """
     run = state.run
     if run is None:
-        return True, "starts now"
+        return True, because("STARTS_NOW")
     if run.phase in ACTIVE:
-        paused = ", which is paused" if run.phase is RunPhase.PAUSED else ""
-        return False, f"starts when {run.id} ends{paused}"
+        paused = run.phase is RunPhase.PAUSED
+        return False, because("STARTS_AFTER_PAUSED", run=run.id) if paused else because("STARTS_AFTER", run=run.id)
     if state.busy:
-        return False, f"starts when {run.id} has written its last version"
+        return False, because("STARTS_AFTER_WRITING", run=run.id)
     if run.phase is RunPhase.FAILED and run.holds_queue:
-        return False, f"waits, as {run.id} failed; resume it, or stop it"
+        return False, because("HELD_BY_FAILED", run=run.id)
     if run.rows:
-        return False, f"starts when the last version of {run.id} is evaluated"
-    return True, "starts now"
+        return False, because("STARTS_AFTER_EVALUATION", run=run.id)
+    return True, because("STARTS_NOW")
 
 
-def _reasons(round_: Round) -> str:
-    reasons = list(dict.fromkeys(lease.reason for lease in round_.leases if lease.reason))
-    more = f"; and {len(reasons) - 3} more reasons" if len(reasons) > 3 else ""
-    return "; ".join(reason[:200] for reason in reasons[:3]) + more or "nobody is left"
+def _reasons(round_: Round) -> Reason:
+    different = {lease.reason.text: lease.reason for lease in round_.leases if lease.reason is not None}
+    reasons = [
+        reason if len(text) <= REASON_LENGTH_MAX else said(text[:REASON_LENGTH_MAX])
+        for text, reason in different.items()
+    ]
+    if not reasons:
+        return because("NOBODY_LEFT")
+    *before, why = reasons[:3]
+    for reason in reversed(before):
+        why = because("AND", why=reason, more=why)
+    return because("AND_MORE", why=why, n=len(reasons) - 3) if len(reasons) > 3 else why
 
 
 def is_away(worker: Worker | None, now_ms: int, limits: Limits) -> bool:
@@ -109,7 +115,7 @@ def quorum(accepted: int, out: int, away: int, min_workers: int) -> int:
 
 def close_verdict(
     now_ms: int, round_: Round, workers: Mapping[str, Worker], min_workers: int, limits: Limits
-) -> tuple[Verdict, str]:
+) -> tuple[Verdict, Reason]:
     """CLOSE, WAIT or REOPEN a collecting round, with the reason.
 
     All leases answered: CLOSE. Quorum, and all others away: CLOSE without them. Quorum and 1.5 x the median time of
@@ -122,21 +128,23 @@ def close_verdict(
     if not out:
         lost = total - len(accepted)
         if lost == 0:
-            return Verdict.CLOSE, f"all {total} workers submitted" if total > 1 else "the worker submitted"
-        return Verdict.CLOSE, f"{len(accepted)} of {total} workers submitted, {lost} lost"
+            return Verdict.CLOSE, because("ALL_SUBMITTED", n=total)
+        return Verdict.CLOSE, because("SOME_LOST", accepted=len(accepted), total=total, lost=lost)
     if accepted and now_ms >= round_.opened_ms + 2 * limits.heartbeat_ms:  # before that nobody is away or late
         away = sum(is_away(workers.get(lease.worker), now_ms, limits) for lease in out)
         if len(accepted) >= quorum(len(accepted), len(out), away, min_workers):
-            submitted = f"{len(accepted)} of {total} workers submitted"
             if away == len(out):
-                return Verdict.CLOSE, f"{submitted}; of the others nothing is heard"
+                return Verdict.CLOSE, because("OTHERS_SILENT", accepted=len(accepted), total=total)
             times = sorted(_took_ms(round_, lease) for lease in accepted)
             wait_ms = max(limits.straggler_ms_min, int(limits.straggler_factor * times[len(times) // 2]))
             if now_ms >= round_.opened_ms + wait_ms:
-                return Verdict.CLOSE, f"{submitted}; the others took over {wait_ms / 1000:.0f} s"
-    waiting = ", ".join(workers[lease.worker].name if lease.worker in workers else lease.worker for lease in out[:3])
-    more = f" and {len(out) - 3} more" if len(out) > 3 else ""
-    return Verdict.WAIT, f"{len(accepted)} of {total} workers submitted; waiting for {waiting}{more}"
+                seconds = round(wait_ms / 1000)
+                return Verdict.CLOSE, because("OTHERS_SLOW", accepted=len(accepted), total=total, seconds=seconds)
+    names = ", ".join(workers[lease.worker].name if lease.worker in workers else lease.worker for lease in out[:3])
+    if len(out) <= 3:
+        return Verdict.WAIT, because("WAITS_FOR", accepted=len(accepted), total=total, names=names)
+    more = len(out) - 3
+    return Verdict.WAIT, because("WAITS_FOR_MORE", accepted=len(accepted), total=total, names=names, more=more)
 
 
 def _took_ms(round_: Round, lease: Lease) -> float:
@@ -145,14 +153,15 @@ def _took_ms(round_: Round, lease: Lease) -> float:
     return lease.accepted_ms - round_.opened_ms + ahead_ms
 
 
-def units_verdict(round_: Round) -> tuple[Verdict, str]:
+def units_verdict(round_: Round) -> tuple[Verdict, Reason]:
     """CLOSE when each unit is done; nothing is cut off, for what is lost is given out again."""
     accepted, out = round_.sorted_out()
     total = len(round_.leases)
     if len(accepted) == total:
-        return Verdict.CLOSE, f"all {total} units are done"
-    rest = f"{len(out)} in work" if out else "no worker is ready for the others"
-    return Verdict.WAIT, f"{len(accepted)} of {total} units are done, {rest}"
+        return Verdict.CLOSE, because("UNITS_DONE", total=total)
+    if out:
+        return Verdict.WAIT, because("UNITS_IN_WORK", done=len(accepted), total=total, out=len(out))
+    return Verdict.WAIT, because("UNITS_NOT_TAKEN", done=len(accepted), total=total)
 
 
 def split_by_speed(total: int, speeds: Sequence[float]) -> list[int]:

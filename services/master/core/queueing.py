@@ -4,6 +4,7 @@ A row of the store says QUEUED from before the coordinator hears of a run until 
 none happens twice. What the first one waits for is `policy.queue_verdict`.
 """
 
+from services.common.protocol.messages import because
 from services.master.core import speeds
 from services.master.core.commands import PrepareRun, Report, SaveRun
 from services.master.core.context import Context
@@ -12,7 +13,7 @@ from services.master.core.policy import queue_verdict
 from services.master.core.state import QUEUE_MAX, Queued, Run, RunPhase
 from services.master.core.view import queue_view
 
-PREPARING = "preparing the data and version 0"
+PREPARING = because("PREPARING")
 
 
 def on_create(ctx: Context, event: CreateRun) -> None:
@@ -43,10 +44,10 @@ def take_out(ctx: Context, run: str, cmd_id: str) -> bool:
     if queued is None:
         return False
     ctx.state.queue.remove(queued)
-    reason = "taken out of the queue by the operator"
+    reason = because("TAKEN_OUT")
     ctx.out.append(SaveRun(run, RunPhase.STOPPED.value, reason, finished=False))
     _tell(ctx, f"run {run} is {reason}")
-    ctx.answer(cmd_id, "OK", reason, run=run)
+    ctx.answer(cmd_id, "OK", reason.text, run=run)
     return True
 
 
@@ -74,5 +75,5 @@ def _begin(ctx: Context, queued: Queued, verb: str) -> None:
 
 def _tell(ctx: Context, text: str) -> None:
     """The queue as it is now; an empty text is not logged."""
-    ctx.state.queue_told = queue_verdict(ctx.state)[1] if ctx.state.queue else ""
+    ctx.state.queue_told = queue_verdict(ctx.state)[1] if ctx.state.queue else None
     ctx.out.append(Report("QUEUE", text, {"queue": queue_view(ctx.state)}))

@@ -8,7 +8,7 @@ import statistics
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from services.common.protocol.messages import RunSpec
+from services.common.protocol.messages import Reason, RunSpec, because
 from services.master.core import pace, policy
 from services.master.core.state import (
     ACTIVE,
@@ -143,7 +143,7 @@ class Saved:
     run: str
     spec: RunSpec
     phase: RunPhase
-    reason: str
+    reason: Reason
     n_parameters: int
     meta: dict[str, Any]
     tables: list[dict[str, Any]]  # of the rounds after it that were open, in order
@@ -193,7 +193,7 @@ def restore(state: State, saved: Saved, now_ms: int) -> None:
     run.model = replace(saved.model, round=run.version - run.version % run.spec.model_every)
     state.queue = list(saved.queue)
     if run.phase in (RunPhase.RUNNING, RunPhase.WAITING):
-        run.reason = f"the master restarted; going on from version {run.version}"
+        run.reason = because("RESTARTED", version=run.version)
     state.run = run
     if run.phase not in ACTIVE:
         return
@@ -236,7 +236,7 @@ def _open_again(state: State, run: Run, table: dict[str, Any], names: dict[str, 
     else:
         run.pending = policy.without(run.pending, round_.ranges)
     round_.ahead = opened_at < round_.base_version
-    round_.reason = "the master restarted; waiting for the workers to rejoin"
+    round_.reason = because("REJOINING")
     run.rounds.append(round_)
     round_.clip_limit = table["clip_limit"]
     round_.units = run.spec.balance == "units"
@@ -258,5 +258,5 @@ def _open_again(state: State, run: Run, table: dict[str, Any], names: dict[str, 
             last_heard_ms=now_ms,
             joined_ms=now_ms,
             link=Link.DETACHED,
-            reason="the master restarted; it has not rejoined yet",
+            reason=because("NOT_REJOINED"),
         )

@@ -8,6 +8,7 @@ is still too high it would go on for ever.
 
 from typing import Any
 
+from services.common.protocol.messages import Reason, because
 from services.master.core.commands import Revert
 from services.master.core.context import Context
 from services.master.core.events import Diverged, Reverted
@@ -26,17 +27,19 @@ def on_diverged(ctx: Context, event: Diverged) -> None:
     if run is None or round_ is None or round_.phase is not RoundPhase.AGGREGATING:
         return
     round_.phase = RoundPhase.COLLECTING  # nothing of it is on its way to the disk: it is dropped like any open round
-    run.go_back(event.reason)
+    reason = because("NOT_FINITE_ROUND", round=event.round)
+    run.go_back(reason)
     if run.phase is RunPhase.STOPPED:  # it had ended: only its last round is lost
-        drop_rounds(ctx, run, event.reason)
-        ctx.warn(f"{run.name}: {event.reason}")
+        drop_rounds(ctx, run, reason.text)
+        ctx.warn(f"{run.name}: {reason}")
 
 
 def judge(run: Run, measured: Evaluation) -> None:
     """After an evaluation was noted: whether it is one too many that is far above the best."""
     if run.watch.far >= FAR_EVALS_MAX and run.best_eval is not None:
-        best = f"the best, version {run.best_eval.version}, has {run.best_eval.loss:.4g}"
-        run.go_back(f"the evaluation loss of version {measured.version} is {measured.loss:.4g}, {best}")
+        best, loss, best_loss = run.best_eval.version, f"{measured.loss:.4g}", f"{run.best_eval.loss:.4g}"
+        reason = because("FAR_FROM_BEST", version=measured.version, loss=loss, best=best, best_loss=best_loss)
+        run.go_back(reason)
 
 
 def advance(ctx: Context) -> None:
@@ -48,21 +51,21 @@ def advance(ctx: Context) -> None:
     if run.phase not in ACTIVE:
         run.reverting = None
         return
-    drop_rounds(ctx, run, reason)
+    drop_rounds(ctx, run, reason.text)
     if run.rounds:  # what has begun to commit is let through
         return
     run.attempt += 1
-    if hopeless := _hopeless(run):
+    if (hopeless := _hopeless(run)) is not None:
         run.reverting = None
-        advice = f"start a new run with a learning rate below {run.inner['lr']:g}"
-        ctx.set_phase(run, RunPhase.FAILED, f"diverged, and {hopeless}: {reason}; {advice}")
+        why = because("DIVERGED", hopeless=hopeless, why=reason, lr=f"{run.inner['lr']:g}")
+        ctx.set_phase(run, RunPhase.FAILED, why)
         return
     to_version = run.best_eval.version if run.best_eval is not None else 0
-    which = f"the best, version {to_version}" if run.best_eval is not None else "version 0, as none is evaluated"
-    sentence = f"diverged: {reason}; back to {which}, and the learning rate is halved"
-    run.reverting.meta = _meta(run, run.version + 1, sentence)
+    best = because("BEST_VERSION", version=to_version) if run.best_eval is not None else because("FIRST_VERSION")
+    back = because("WENT_BACK", why=reason, which=best)
+    run.reverting.meta = _meta(run, run.version + 1, back.text)
     ctx.out.append(Revert(run.id, run.version + 1, to_version, run.reverting.meta))
-    ctx.set_phase(run, run.phase, sentence)
+    ctx.set_phase(run, run.phase, back)
 
 
 def on_reverted(ctx: Context, event: Reverted) -> None:
@@ -80,16 +83,16 @@ def on_reverted(ctx: Context, event: Reverted) -> None:
             ctx.tell_closed(worker.id, run, [])
     tell_version(ctx, run, meta)
     if run.phase is RunPhase.STOPPED:
-        ctx.set_phase(run, RunPhase.STOPPED, f"stopped by the operator at version {run.version}")
+        ctx.set_phase(run, RunPhase.STOPPED, because("STOPPED", version=run.version))
     else:
         ctx.report_run(run, "")
 
 
-def _hopeless(run: Run) -> str:
-    """Why it is no use to go back; empty when it is."""
+def _hopeless(run: Run) -> Reason | None:
+    """Why it is no use to go back; None when it is."""
     if run.reverted:
-        return f"it went back once before, with version {run.reverted}"
-    return "no round is left in which to do better" if run.version + 1 >= run.spec.rounds else ""
+        return because("WENT_BACK_BEFORE", version=run.reverted)
+    return because("NO_ROUND_LEFT") if run.version + 1 >= run.spec.rounds else None
 
 
 def _meta(run: Run, version: int, note: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from services.common.protocol.messages import Cancel, Update
+from services.common.protocol.messages import Cancel, Reason, Update, because
 from services.master.core import clipping, pace, policy, speeds, units
 from services.master.core.commands import (
     Aggregate,
@@ -29,7 +29,7 @@ from services.master.core.state import (
     Worker,
 )
 
-PAUSED_REASON = "paused by the operator"
+PAUSED_REASON = because("PAUSED")
 
 
 def advance(ctx: Context) -> None:
@@ -134,9 +134,9 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
     tell_version(ctx, run, meta)
     if run.version >= run.spec.rounds and run.phase is not RunPhase.STOPPED:
         run.finished = True
-        ctx.set_phase(run, RunPhase.STOPPED, f"finished: all {run.spec.rounds} rounds are closed")
+        ctx.set_phase(run, RunPhase.STOPPED, because("FINISHED", rounds=run.spec.rounds))
     elif run.phase is RunPhase.STOPPED:
-        ctx.set_phase(run, RunPhase.STOPPED, f"stopped by the operator at version {run.version}")
+        ctx.set_phase(run, RunPhase.STOPPED, because("STOPPED", version=run.version))
     elif run.phase is RunPhase.PAUSED and not run.rounds:
         ctx.set_phase(run, RunPhase.PAUSED, PAUSED_REASON, log=False)
     else:
@@ -147,7 +147,7 @@ def on_checkpoint_done(ctx: Context, event: CheckpointDone) -> None:
 def take_version(run: Run, digest: str, meta: dict[str, Any]) -> None:
     """The version that this checkpoint's meta is of is durable: the run stands there."""
     run.version, run.digest = meta["version"], digest
-    run.failed_attempts, run.failed_workers, run.trouble = 0, [], ""
+    run.failed_attempts, run.failed_workers, run.trouble = 0, [], None
     run.recent_absmax, run.recent_norms = meta["recent_absmax"], meta["recent_norms"]
     run.closed_accepted[run.version] = meta["counted"]
     run.closed_accepted.pop(run.version - policy.ROUNDS_REMEMBERED, None)
@@ -174,7 +174,7 @@ def _bad_again(ctx: Context, worker: Worker) -> None:
     """The others could do their part of this round: after three such rounds the fault lies with this PC."""
     worker.bad_rounds += 1
     if worker.bad_rounds >= ctx.limits.bad_rounds_max and not worker.quarantined:
-        ctx.quarantine(worker, f"{worker.bad_rounds} rounds in a row with a bad delta while others were good;")
+        ctx.quarantine(worker, because("BAD_ROUNDS", n=worker.bad_rounds))
         ctx.report_worker(worker, "")
 
 
@@ -204,14 +204,15 @@ def _consider_opening(ctx: Context, run: Run) -> None:
     may_open, reason = policy.open_verdict(len(ready), run.spec.min_workers, present)
     if not may_open:
         if not ahead:
-            ctx.set_phase(run, RunPhase.WAITING, f"{reason} ({run.trouble})" if run.trouble else reason)
+            reason = reason if run.trouble is None else because("WITH_TROUBLE", why=reason, trouble=run.trouble)
+            ctx.set_phase(run, RunPhase.WAITING, reason)
         return
     number = run.version + len(run.rounds) + 1
     ctx.out += [Report("PACE", text, {}) for text in pace.choose(run, number, ready)]
     _open(ctx, run, number, ready)
     if not ahead:
         starts = run.phase is not RunPhase.RUNNING
-        ctx.set_phase(run, RunPhase.RUNNING, f"round {number} with {reason.replace(' ready', '')}", log=starts)
+        ctx.set_phase(run, RunPhase.RUNNING, because("ROUND_RUNS", round=number, n=len(ready)), log=starts)
 
 
 def _open(ctx: Context, run: Run, number: int, ready: list[Worker]) -> None:
@@ -224,7 +225,7 @@ def _open(ctx: Context, run: Run, number: int, ready: list[Worker]) -> None:
     round_.ahead = bool(run.rounds)
     round_.clip_limit = clipping.limit_at_opening(run)
     round_.units = run.spec.balance == "units"
-    round_.reason = f"assigned to {len(leases)} workers"
+    round_.reason = because("ASSIGNED", workers=len(leases))
     run.rounds.append(round_)
     ctx.out.append(SaveAssignment(run.id, number, run.attempt, round_table(run, round_)))
 
@@ -265,10 +266,13 @@ def _consider_closing(ctx: Context, run: Run, round_: Round) -> None:
         if len(round_.leases) > policy.JUDGED_EACH_TIME:
             round_.waits_for = next((lease for lease in round_.leases if lease.is_out), None)
         if changed and run.phase is not RunPhase.PAUSED:
-            run.reason, run.untold = f"round {round_.number}: {reason}", True  # told with the next Tick
+            run.reason, run.untold = (
+                because("IN_ROUND", round=round_.number, why=reason),
+                True,
+            )  # told with the next Tick
         return
     if verdict is policy.Verdict.REOPEN:
-        _reopen(ctx, run, round_)
+        _reopen(ctx, run, round_, reason)
         return
     accepted = round_.accepted()
     if len(accepted) < len(round_.leases):
@@ -279,36 +283,36 @@ def _consider_closing(ctx: Context, run: Run, round_: Round) -> None:
     ctx.out.append(Aggregate(run.id, round_.number, round_.encoding, weight, clips))
 
 
-def _reopen(ctx: Context, run: Run, round_: Round) -> None:
+def _reopen(ctx: Context, run: Run, round_: Round, reason: Reason) -> None:
     refused = all(lease.refused for lease in round_.leases)
     bad = all(lease.bad for lease in round_.leases)
-    reason = round_.reason
-    drop_rounds(ctx, run, reason)
+    drop_rounds(ctx, run, reason.text)
     run.attempt += 1
     run.failed_attempts = run.failed_attempts + 1 if refused else 0
     run.failed_workers = sorted({*run.failed_workers, *(lease.worker for lease in round_.leases if lease.refused)})
-    run.trouble = f"round {round_.number} starts again: {reason}" if refused else ""
+    again = because("ROUND_AGAIN", round=round_.number, why=reason)
+    run.trouble = again if refused else None
     if _hopeless(ctx, run, bad=bad):
-        times = f"{run.failed_attempts} times" if run.failed_attempts > 1 else "once"
-        who = f"on {len(run.failed_workers)} workers" if len(run.failed_workers) > 1 else "on the only worker"
-        reason = f"round {round_.number} failed {times} {who}; the last time: {reason}"
+        times = because("TIMES", n=max(1, run.failed_attempts))
+        who = because("ON_WORKERS", n=max(1, len(run.failed_workers)))
+        reason = because("ROUND_FAILED", round=round_.number, times=times, who=who, why=reason)
         if all(lease.diverged for lease in round_.leases):
             run.go_back(reason)
         else:
             ctx.set_phase(run, RunPhase.FAILED, reason)
         return
-    ctx.warn(f"round {round_.number} starts again: {reason}")
+    ctx.warn(again.text)
     if run.phase is RunPhase.PAUSED and not run.rounds:
         ctx.set_phase(run, RunPhase.PAUSED, PAUSED_REASON, log=False)
 
 
-def _give_up(ctx: Context, run: Run, reason: str) -> None:
+def _give_up(ctx: Context, run: Run, reason: Reason) -> None:
     """The operator may resume; the units are then other leases."""
     free = [lease for round_ in run.rounds for lease in round_.leases if lease.state is LeaseState.FREE]
     if any(lease.diverged for lease in free):
         run.go_back(reason)
         return
-    drop_rounds(ctx, run, reason)
+    drop_rounds(ctx, run, reason.text)
     run.attempt += 1
     ctx.set_phase(run, RunPhase.FAILED, reason)
 

@@ -1,5 +1,6 @@
 """Handlers for the run as a whole: the operator's wishes, preparation, evaluation, failure."""
 
+from services.common.protocol.messages import because
 from services.master.core import queueing, reverting
 from services.master.core.commands import MarkBest, Report, RestoreRun, SaveRound
 from services.master.core.context import Context
@@ -31,7 +32,7 @@ def on_unusable(ctx: Context, event: RunUnusable) -> None:
     """Data or model cannot be used."""
     if ctx.state.run is not None and ctx.state.run.id == event.run:
         ctx.state.run.holds_queue = event.disk
-        ctx.set_phase(ctx.state.run, RunPhase.FAILED, event.reason)
+        ctx.set_phase(ctx.state.run, RunPhase.FAILED, because("RUN_UNUSABLE", why=event.reason))
 
 
 def on_failed(ctx: Context, event: WorkFailed) -> None:
@@ -46,7 +47,7 @@ def on_failed(ctx: Context, event: WorkFailed) -> None:
         ctx.warn(f"{run.name}: {event.reason}")
         return
     run.holds_queue = True
-    ctx.set_phase(run, RunPhase.FAILED, event.reason)
+    ctx.set_phase(run, RunPhase.FAILED, because("WORK_FAILED", why=event.reason))
 
 
 def on_pause(ctx: Context, event: PauseRun) -> None:
@@ -54,9 +55,11 @@ def on_pause(ctx: Context, event: PauseRun) -> None:
     run = _named(ctx, event)
     if run is None:
         return
-    numbers = " and ".join(str(round_.number) for round_ in run.rounds)
-    first = {0: "", 1: f"; round {numbers} closes first"}.get(len(run.rounds), f"; rounds {numbers} close first")
-    ctx.set_phase(run, RunPhase.PAUSED, f"{PAUSED_REASON}{first}")
+    first = [round_.number for round_ in run.rounds]
+    reason = because("PAUSED_AFTER_ROUND", round=first[0]) if first else PAUSED_REASON
+    if len(first) > 1:
+        reason = because("PAUSED_AFTER_ROUNDS", round=first[0], next=first[1])
+    ctx.set_phase(run, RunPhase.PAUSED, reason)
     waiting = len(ctx.state.queue)
     queue = f"; the queue ({waiting}) waits, too" if waiting else ""
     ctx.answer(event.cmd_id, "OK", f"{run.reason}{queue}", run=run.id)
@@ -74,11 +77,11 @@ def on_resume(ctx: Context, event: ResumeRun) -> None:
         run.restored += 1
         run.holds_queue = False
         ctx.out.append(RestoreRun(run.id, run.spec, run.version, run.restored))
-        run.failed_attempts, run.failed_workers, run.trouble = 0, [], ""
+        run.failed_attempts, run.failed_workers, run.trouble = 0, [], None
         for worker in ctx.state.by_id():
             worker.failures, worker.not_before_ms = 0, 0
-    ctx.set_phase(run, RunPhase.RUNNING, "resumed by the operator")
-    ctx.answer(event.cmd_id, "OK", run.reason, run=run.id)
+    ctx.set_phase(run, RunPhase.RUNNING, because("RESUMED"))
+    ctx.answer(event.cmd_id, "OK", run.reason.text, run=run.id)
 
 
 def on_stop(ctx: Context, event: StopRun) -> None:
@@ -95,8 +98,8 @@ def on_stop(ctx: Context, event: StopRun) -> None:
         refuse_phase(ctx, event)
         return
     drop_rounds(ctx, run, "the run was stopped by the operator")
-    ctx.set_phase(run, RunPhase.STOPPED, f"stopped by the operator at version {run.version}")
-    ctx.answer(event.cmd_id, "OK", run.reason, run=run.id)
+    ctx.set_phase(run, RunPhase.STOPPED, because("STOPPED", version=run.version))
+    ctx.answer(event.cmd_id, "OK", run.reason.text, run=run.id)
 
 
 def refuse_phase(ctx: Context, event: PauseRun | ResumeRun | StopRun) -> None:
@@ -135,7 +138,7 @@ def on_eval_skipped(ctx: Context, event: EvalSkipped) -> None:
     """The round's line is printed all the same, with the reason in place of the figures."""
     run = ctx.state.run
     if run is not None and run.id == event.run and event.not_finite and event.version > run.reverted:
-        run.go_back(f"the evaluation loss of version {event.version} is not finite")
+        run.go_back(because("NOT_FINITE_LOSS", version=event.version))
     row = run.rows.get(event.version) if run is not None and run.id == event.run else None
     if run is None or row is None:
         return

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from services.common.protocol.messages import Encoding, RunSpec, TaskRef
+from services.common.protocol.messages import Encoding, Reason, RunSpec, TaskRef
 from services.master.core.watch import Watch
 
 Range = tuple[int, int]  # stream positions [start, stop)
@@ -76,7 +76,7 @@ class Lease:
     batch: int
     delta_scale: float
     state: LeaseState = LeaseState.OUT
-    reason: str = ""
+    reason: Reason | None = None
     refused: bool = False  # handed back, or its delta was bad: the work itself may be at fault
     bad: bool = False  # its delta was bad
     diverged: bool = False  # because its values are not finite, or beyond the bound
@@ -98,7 +98,7 @@ class Lease:
         """With its worker, or on the way back: an answer is still awaited."""
         return self.state in (LeaseState.OUT, LeaseState.UPLOADING)
 
-    def lose(self, reason: str, *, refused: bool = False, bad: bool = False, diverged: bool = False) -> None:
+    def lose(self, reason: Reason, *, refused: bool = False, bad: bool = False, diverged: bool = False) -> None:
         """Its worker does not do it, for this reason; what it still brings of it is welcome."""
         self.state, self.reason, self.refused, self.bad = LeaseState.LOST, reason, refused, bad
         self.diverged = diverged
@@ -117,7 +117,7 @@ class Round:
     phase: RoundPhase = RoundPhase.OPEN
     saved: bool = False  # its table is durable, its leases are out
     ahead: bool = False  # opened while the one before was not closed
-    reason: str = ""
+    reason: Reason | None = None
     digest: str = ""
     meta: dict[str, Any] = field(default_factory=dict)  # what its checkpoint says, fixed when COMMITTING begins
     clip_limit: float | None = None  # of a delta's norm: see `clipping`
@@ -205,7 +205,7 @@ class Pace:
 class Reverting:
     """The run shall go back to its best version. `meta`: of the checkpoint that the desk writes; empty before that."""
 
-    reason: str
+    reason: Reason
     meta: dict[str, Any] = field(default_factory=dict)
 
 
@@ -217,7 +217,7 @@ class ModelFile:
     asked: int | None = None  # the version whose copy was asked for last
     version: int | None = None  # the version that is in the file
     file: str = ""  # where that is, in full; empty while there is none
-    reason: str = ""  # why the last copy failed
+    reason: Reason | None = None  # why the last copy failed
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ class Run:
     id: str
     spec: RunSpec
     phase: RunPhase
-    reason: str
+    reason: Reason
     untold: bool = False  # the reason changed since the page was told
     version: int = 0
     digest: str = ""
@@ -249,7 +249,7 @@ class Run:
     attempt: int = 0  # of the next round to open: how often rounds of this run were begun again
     failed_attempts: int = 0  # at the next round, one after the other
     failed_workers: list[str] = field(default_factory=list)  # those that could not do it
-    trouble: str = ""  # why the last attempt failed
+    trouble: Reason | None = None  # why the last attempt failed
     restored: int = 0  # how often it was resumed from FAILED
     closed_accepted: dict[int, list[str]] = field(default_factory=dict)  # leases of the last rounds
     recent_absmax: list[float] = field(default_factory=list)  # of the last closed rounds, newest last
@@ -300,7 +300,7 @@ class Run:
         """How many rounds may be open: 2 when workers train on while deltas and updates travel."""
         return 2 if self.spec.rounds_in_flight == 2 or self.pace.overlaps else 1
 
-    def go_back(self, reason: str) -> None:
+    def go_back(self, reason: Reason) -> None:
         """It shall go back to its best version: `reverting` does it when nothing is being written any more."""
         self.reverting = self.reverting or Reverting(reason)
 
@@ -332,7 +332,7 @@ class Worker:
     link: Link = Link.LINKED
     agent: str = "idle"
     owner: str = ""
-    reason: str = ""
+    reason: Reason | None = None
     step: int = 0
     steps_total: int = 0
     progress_age_ms: int = 0
@@ -365,7 +365,7 @@ class State:
     workers: dict[str, Worker] = field(default_factory=dict)
     run: Run | None = None
     queue: list[Queued] = field(default_factory=list)  # in the order in which they begin
-    queue_told: str = ""  # what the first one waits for, as it was told
+    queue_told: Reason | None = None  # what the first one waits for, as it was told
     enrolled: list[str] = field(default_factory=list)  # ids, as they were when this master started
     last_tick_ms: int = 0
     last_heartbeat_ms: int = 0

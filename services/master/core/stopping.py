@@ -1,5 +1,6 @@
 """When a run has had enough: its time is over (`minutes_max`), or it gets no better (`patience`)."""
 
+from services.common.protocol.messages import Reason, because
 from services.master.core.context import Context
 from services.master.core.rounds import drop_rounds
 from services.master.core.state import Run, RunPhase
@@ -23,21 +24,20 @@ def advance(ctx: Context) -> None:
     run = ctx.state.run
     if run is None or not run.prepared or run.phase not in (RunPhase.RUNNING, RunPhase.WAITING):
         return
-    spec, watch, reason = run.spec, run.watch, ""
+    spec, watch = run.spec, run.watch
+    reason: Reason | None = None
     if spec.patience and watch.waited >= spec.patience:
         best = run.best_eval.version if run.best_eval is not None else 0
-        times = f"{watch.waited} evaluations" if watch.waited > 1 else "1 evaluation"
-        reason = f"finished: no better for {times}; the best is version {best}"
-        drop_rounds(ctx, run, reason)
+        reason = because("NO_BETTER", n=watch.waited, best=best)
+        drop_rounds(ctx, run, reason.text)
     elif spec.minutes_max and watch.running_ms >= spec.minutes_max * MINUTE_MS:
         reason = _time_is_over(run)
-    run.ending = bool(reason)
-    if run.ending and not run.rounds and not run.goes_back:
+    run.ending = reason is not None
+    if reason is not None and not run.rounds and not run.goes_back:
         run.finished = True
         ctx.set_phase(run, RunPhase.STOPPED, reason)
 
 
-def _time_is_over(run: Run) -> str:
+def _time_is_over(run: Run) -> Reason:
     minutes = run.spec.minutes_max
-    unit = "minute" if minutes == 1 else "minutes"
-    return f"stopped after {minutes:g} {unit}, as asked, at version {run.version}"
+    return because("TIME_OVER", n=int(minutes) if minutes.is_integer() else minutes, version=run.version)

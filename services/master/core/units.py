@@ -4,7 +4,7 @@ A unit carries nothing over, so that on machines of one kind its delta has the s
 the model, whatever happened on the way.
 """
 
-from services.common.protocol.messages import Cancel
+from services.common.protocol.messages import Cancel, Reason, because
 from services.master.core import policy
 from services.master.core.context import Context
 from services.master.core.state import Lease, LeaseState, Link, Round, Run
@@ -21,22 +21,22 @@ def open_leases(run: Run, number: int, term: int) -> list[Lease]:
     return leases
 
 
-def hand_out(ctx: Context, run: Run, round_: Round) -> str:
-    """Take back what was lost, give what is free to who is ready. A sentence when a unit cannot be done by anyone."""
+def hand_out(ctx: Context, run: Run, round_: Round) -> Reason | None:
+    """Take back what was lost, give what is free to who is ready. A reason when a unit cannot be done by anyone."""
     for lease in round_.leases:
         if ctx.ticked and lease.is_out and _is_missing(ctx, lease.worker):  # only a Tick knows whether this PC slept
-            lease.state, lease.reason = LeaseState.LOST, "nothing is heard of its worker"
+            lease.state, lease.reason = LeaseState.LOST, because("WORKER_SILENT")
         if lease.state is LeaseState.LOST:
             hopeless = _take_back(ctx, round_, lease)
-            if hopeless:
+            if hopeless is not None:
                 return hopeless
     if ctx.now_ms < round_.hold_until_ms and not _all_are_back(ctx):
-        return ""
+        return None
     for lease, worker in _pairs(ctx, [lease for lease in round_.leases if lease.state is LeaseState.FREE]):
         round_.give(lease, worker)
-        lease.state, lease.reason = LeaseState.OUT, ""
+        lease.state, lease.reason = LeaseState.OUT, None
         ctx.send_task(run, round_, lease)
-    return ""
+    return None
 
 
 def _pairs(ctx: Context, free: list[Lease]) -> list[tuple[Lease, str]]:
@@ -85,25 +85,26 @@ def rejoined(ctx: Context, worker: str, lease_id: str) -> bool:
             continue
         if lease.state is LeaseState.FREE:
             round_.give(lease, worker)
-            lease.state, lease.reason, lease.moved_ms = LeaseState.OUT, "", ctx.now_ms
+            lease.state, lease.reason, lease.moved_ms = LeaseState.OUT, None, ctx.now_ms
         else:
             round_.welcome(lease, worker)
         return True
     return False
 
 
-def _take_back(ctx: Context, round_: Round, lease: Lease) -> str:
+def _take_back(ctx: Context, round_: Round, lease: Lease) -> Reason | None:
     if lease.refused:
         lease.failed_on.append(lease.worker)
     if lease.bad:
         round_.bad_workers.append(lease.worker)
     reason, bad = lease.reason, lease.bad
+    assert reason is not None  # why it is LOST
     lease.state, lease.worker, lease.refused, lease.bad = LeaseState.FREE, "", False, False
     failed = set(lease.failed_on)
     known = ctx.state.workers.values()
     others = any(one.link is not Link.LOST and one.id not in failed for one in known)
     again = len(lease.failed_on) >= ctx.limits.failed_attempts_max
     if len(failed) < ctx.limits.failed_workers_max and not (bad and again and not others):
-        return ""
-    times = f"{len(lease.failed_on)} times on {len(failed)} workers"
-    return f"unit {lease.shard} of round {round_.number} failed {times}; the last time: {reason}"
+        return None
+    facts = {"unit": lease.shard, "round": round_.number, "times": len(lease.failed_on), "workers": len(failed)}
+    return Reason("UNIT_FAILED", {**facts, "why": reason})

@@ -4,6 +4,7 @@ import statistics
 from dataclasses import asdict
 from typing import Any
 
+from services.common.protocol.messages import Reason, because, told
 from services.master.core.policy import queue_verdict
 from services.master.core.state import QUEUED, LeaseState, Round, Run, State, Worker
 
@@ -33,10 +34,10 @@ def queue_view(state: State) -> list[dict[str, Any]]:
                 "rounds_total": queued.spec.rounds,
                 "phase": QUEUED,
                 "position": position,
-                "reason": f"position {position} of {len(state.queue)}; {waits_for}",
+                **_why(because("POSITION", position=position, total=len(state.queue), why=waits_for)),
             }
         )
-        waits_for = f"starts when {queued.id} ends"
+        waits_for = because("STARTS_AFTER", run=queued.id)
     return view
 
 
@@ -48,7 +49,7 @@ def run_view(run: Run) -> dict[str, Any]:
         "name": run.spec.name,
         "spec": run.spec.model_dump(mode="json"),
         "phase": run.phase.value,
-        "reason": run.reason,
+        **_why(run.reason),
         "finished": run.finished,
         "version": run.version,
         "reverted": run.reverted,
@@ -68,7 +69,8 @@ def run_view(run: Run) -> dict[str, Any]:
         "model_path": run.spec.model_path,
         "model_file": run.model.file,
         "model_version": run.model.version,
-        "model_reason": run.model.reason,
+        "model_reason": run.model.reason.text if run.model.reason is not None else "",
+        "model_reason_said": told(run.model.reason),
     }
 
 
@@ -80,7 +82,7 @@ def worker_view(worker: Worker, run: Run | None, now_ms: int) -> dict[str, Any]:
         "link": worker.link.value,
         "agent": worker.agent,
         "owner": worker.owner,
-        "reason": worker.reason,
+        **_why(worker.reason),
         "quarantined": worker.quarantined,
         "cores": worker.cores,
         "threads": worker.threads,
@@ -101,6 +103,11 @@ def worker_view(worker: Worker, run: Run | None, now_ms: int) -> dict[str, Any]:
     }
 
 
+def _why(reason: Reason | None) -> dict[str, Any]:
+    """In English, and as code and values for those who have sentences of their own."""
+    return {"reason": "" if reason is None else reason.text, "reason_said": told(reason)}
+
+
 def _part(worker: Worker, run: Run | None) -> dict[str, Any]:
     """What it has of the newest open round: its share of the samples, local steps and batch."""
     if run is None or not run.rounds:
@@ -118,7 +125,7 @@ def _round_view(round_: Round) -> dict[str, Any]:
     return {
         "round": round_.number,
         "phase": round_.phase.value,
-        "reason": round_.reason,
+        **_why(round_.reason),
         "accepted": sum(lease.state is LeaseState.ACCEPTED for lease in round_.leases),
         "leases": [
             {
@@ -128,7 +135,7 @@ def _round_view(round_: Round) -> dict[str, Any]:
                 "k_steps": lease.k_steps,
                 "batch": lease.batch,
                 "state": lease.state.value,
-                "reason": lease.reason,
+                "reason": lease.reason.text if lease.reason is not None else "",
             }
             for lease in round_.leases[:LEASES_SHOWN]
         ],

@@ -7,9 +7,12 @@ from services.common.protocol.messages import (
     Heartbeat,
     Mismatch,
     Progress,
+    Reason,
     TaskAck,
     TaskRef,
     TaskRefuse,
+    because,
+    heard,
 )
 from services.master.core import policy, units
 from services.master.core.commands import ForgetSession, Report, RevokeWorker
@@ -89,9 +92,9 @@ def on_joined(ctx: Context, event: WorkerJoined) -> None:
             standing.append(lease.id)
         elif lease.id in kept:
             standing.append(lease.id)
-            lease.state, lease.reason, lease.moved_ms = LeaseState.OUT, "", ctx.now_ms
+            lease.state, lease.reason, lease.moved_ms = LeaseState.OUT, None, ctx.now_ms
         else:
-            lease.lose(f"{worker.name} restarted without it")
+            lease.lose(because("RESTARTED_WITHOUT", worker=worker.name))
     standing += [one for one in kept if one not in standing and units.rejoined(ctx, event.worker, one)]
     for ref in working:
         if ref.lease not in standing:
@@ -118,7 +121,7 @@ def on_heard(ctx: Context, event: WorkerHeard | WorkerSaid) -> Worker | None:
         return None
     worker.last_heard_ms = ctx.now_ms
     if worker.link in (Link.SUSPECT, Link.DETACHED):
-        worker.link, worker.reason = Link.LINKED, worker.reason if worker.quarantined else ""
+        worker.link, worker.reason = Link.LINKED, worker.reason if worker.quarantined else None
         ctx.report_worker(worker, f"{worker.name} is heard again")
     return worker
 
@@ -139,7 +142,7 @@ def on_said(ctx: Context, event: WorkerSaid) -> None:
         if message.agent == "waiting":
             _tell_base(ctx, worker)
         if worker.draining and message.agent != "paused":
-            worker.draining, worker.reason = False, ""
+            worker.draining, worker.reason = False, None
             ctx.report_worker(worker, f"{worker.name} takes work again")
     elif isinstance(message, TaskAck):
         worker.agent = "training"
@@ -151,7 +154,7 @@ def on_said(ctx: Context, event: WorkerSaid) -> None:
     elif isinstance(message, TaskRefuse):
         lease = next((one for one in _leases_of(ctx, worker.id) if one.id == message.ref.lease), None)
         if lease is not None and lease.is_out:
-            reason = f"{worker.name} handed it back: {message.reason}"
+            reason = because("HANDED_BACK", worker=worker.name, why=_said(message))
             if message.busy:
                 ctx.busy(worker, lease, reason)
             else:
@@ -160,10 +163,15 @@ def on_said(ctx: Context, event: WorkerSaid) -> None:
     elif isinstance(message, Mismatch):
         _mismatch(ctx, worker, message)
     elif isinstance(message, Drain):
-        worker.draining, worker.reason = True, message.reason
+        worker.draining, worker.reason = True, _said(message)
         ctx.report_worker(worker, f"{worker.name} takes no new work: {message.reason}")
     elif isinstance(message, Bye):
-        _gone(ctx, worker, f"left: {message.reason}")
+        _gone(ctx, worker, because("LEFT", why=_said(message)))
+
+
+def _said(message: TaskRefuse | Drain | Bye) -> Reason:
+    """An older worker sends its text alone."""
+    return heard(message.reason, message.reason_said)
 
 
 def _tell_base(ctx: Context, worker: Worker) -> None:
@@ -183,8 +191,7 @@ def _mismatch(ctx: Context, worker: Worker, message: Mismatch) -> None:
     worker.mismatches_total += 1
     worker.mismatch_version = message.ref.base_version
     if worker.mismatches >= ctx.limits.mismatches_max and not worker.quarantined:
-        numbers = f"{worker.mismatches} updates in a row gave it other numbers than the master has"
-        ctx.quarantine(worker, f"{numbers}; its memory or disk may be failing:")
+        ctx.quarantine(worker, because("MISMATCHES", n=worker.mismatches))
     ctx.report_worker(worker, f"{worker.name} downloads version {message.ref.base_version} whole: {message.reason}")
 
 
@@ -193,7 +200,7 @@ def on_remove_worker(ctx: Context, event: RemoveWorker) -> None:
     worker = ctx.state.workers.pop(event.worker, None)
     for lease in _leases_of(ctx, event.worker):
         if lease.state is not LeaseState.ACCEPTED:
-            lease.lose("the worker was removed")
+            lease.lose(because("REMOVED"))
     ctx.send(event.worker, Bye(term=ctx.state.term, code="REMOVED", reason="removed by the operator"))
     ctx.out.append(RevokeWorker(event.worker))
     name = worker.name if worker else event.worker
@@ -208,9 +215,9 @@ def _judge(ctx: Context, worker: Worker) -> None:
     if worker.link is Link.LOST:
         return
     if silent_ms >= ctx.limits.lost_ms:
-        _gone(ctx, worker, f"nothing heard for {silent_ms // 1000} s")
+        _gone(ctx, worker, because("SILENT", seconds=silent_ms // 1000))
     elif worker.link is Link.LINKED and silent_ms >= ctx.limits.suspect_ms:
-        worker.link, worker.reason = Link.SUSPECT, f"nothing heard for {silent_ms // 1000} s"
+        worker.link, worker.reason = Link.SUSPECT, because("SILENT", seconds=silent_ms // 1000)
         ctx.report_worker(worker, f"{worker.name} is suspect: {worker.reason}; it gets no new work")
     elif worker.link is Link.LINKED and ctx.state.run is not None:
         for round_ in ctx.state.run.rounds:
@@ -224,13 +231,13 @@ def _judge_lease(ctx: Context, worker: Worker, round_: Round, lease: Lease) -> N
     assert ctx.state.run is not None
     still_ms = ctx.now_ms - lease.moved_ms
     if worker.agent in ("idle", "holding", "waiting") and still_ms >= ctx.limits.idle_ms:
-        reason = f"{worker.name} does not work on it"
+        reason = because("NOT_WORKING", worker=worker.name)
     elif still_ms >= (ctx.limits.stalled_ms if worker.agent in ("training", "paused") else ctx.limits.transfer_ms):
-        reason = f"{worker.name} made no progress for {still_ms // 1000} s"
+        reason = because("NO_PROGRESS", worker=worker.name, seconds=still_ms // 1000)
     else:
         return
     ctx.failed(worker, lease, reason, refused=False)
-    ctx.send(worker.id, Cancel(term=ctx.state.term, ref=ctx.state.run.ref(round_, lease), reason=reason))
+    ctx.send(worker.id, Cancel(term=ctx.state.term, ref=ctx.state.run.ref(round_, lease), reason=reason.text))
     ctx.report_worker(worker, f"{reason} (shard {lease.shard}); its shard comes again")
 
 
@@ -240,12 +247,12 @@ def _moved(ctx: Context, worker: Worker, ref: TaskRef) -> None:
             lease.moved_ms = ctx.now_ms
 
 
-def _gone(ctx: Context, worker: Worker, reason: str) -> None:
+def _gone(ctx: Context, worker: Worker, reason: Reason) -> None:
     worker.link, worker.reason, worker.agent = Link.LOST, reason, "idle"
     ctx.out.append(ForgetSession(worker.id))
     for lease in _leases_of(ctx, worker.id):
         if lease.state is not LeaseState.ACCEPTED:
-            lease.lose(f"{worker.name} {reason}")
+            lease.lose(because("OF_WORKER", worker=worker.name, why=reason))
     ctx.report_worker(worker, f"{worker.name} is lost: {reason}")
 
 

@@ -18,7 +18,7 @@ EVENTS_KEPT = 10_000
 LEASES_KEPT = 50_000  # in all events together: a RUN event lists those of the open round
 HISTORY_KEPT = 1_000
 PROGRESS_EVERY_MS = 1_000
-PROGRESS_WORKERS = 60  # per event: an event must fit a header
+PROGRESS_WORKERS = 40  # per event: an event must fit a header, also when each has a long reason
 
 
 @dataclass

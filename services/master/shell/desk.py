@@ -26,7 +26,7 @@ from services.common.learning import (
     load,
 )
 from services.common.learning.encodings import Bytes, check, decode, encode, examine
-from services.common.protocol.messages import DeltaBegin, RunSpec, down_encoding
+from services.common.protocol.messages import DeltaBegin, Reason, RunSpec, down_encoding
 from services.master.core.commands import (
     Aggregate,
     DropRound,
@@ -103,10 +103,10 @@ class Rows(Protocol):
     def save_assignment(self, run: str, table: dict[str, Any]) -> None:
         """The open round's table."""
 
-    def begin_run(self, run: str, phase: str, reason: str) -> None:
+    def begin_run(self, run: str, phase: str, reason: Reason) -> None:
         """A run is the current one from now on."""
 
-    def save_run(self, run: str, phase: str, reason: str, finished: bool) -> None:
+    def save_run(self, run: str, phase: str, reason: Reason, finished: bool) -> None:
         """A run's phase."""
 
     def save_round(self, run: str, row: dict[str, Any]) -> None:
@@ -178,7 +178,7 @@ class Desk:
             residual = None if command.spec.encoding == "fp32" else np.zeros_like(parameters)
             self._current = _Current(command.run, command.spec, parameters, outer, residual)
             version_digest = digest(parameters)
-            run = Run(command.run, command.spec, RunPhase.WAITING, "", data=data, n_train=len(dataset.y_train))
+            run = Run(command.run, command.spec, RunPhase.WAITING, PREPARING, data=data, n_train=len(dataset.y_train))
             meta = {**version_meta(run, 0), "digest": version_digest}
             self._vault.write(Checkpoint(parameters, outer.state(), meta, residual))
         except MaheError as error:
@@ -246,8 +246,7 @@ class Desk:
         parameters = current.parameters.copy()
         apply_update(parameters, decode(encoding, encoded, len(parameters), threads=self._threads), self._threads)
         if stats(parameters).nonfinite:
-            reason = f"round {command.round} would make parameters that are not finite"
-            self._post(Diverged(command.run, command.round, reason))
+            self._post(Diverged(command.run, command.round))
             return
         parameters.setflags(write=False)
         current.next_parameters[command.round] = parameters

@@ -9,7 +9,7 @@ from services.common.errors import ProtocolError
 from services.common.learning import BAD_SPEC, catalog, faults_of, summary
 from services.common.learning.outer import warnings_of
 from services.common.protocol import control
-from services.common.protocol.messages import RunSpec
+from services.common.protocol.messages import RunSpec, because
 from services.master.core import events
 from services.master.core.coordinator import Coordinator
 from services.master.core.events import Event
@@ -112,7 +112,7 @@ class Operator:
         self.places.check(spec.model_path)
         number = self.store.runs_made() + 1
         run = f"{spec.dataset.removeprefix('builtin:').replace('_', '-').replace(':', '-')}-{number}"
-        self.store.add_run(run, number, spec.model_dump(mode="json"), QUEUED, "created", cmd_id)
+        self.store.add_run(run, number, spec.model_dump(mode="json"), QUEUED, because("CREATED"), cmd_id)
         self.bulletin.created_ms[run] = wall_ms()
         self.step(events.CreateRun("", run, spec))  # which cannot be refused; answered here, with the warnings
         for sentence in warnings:
@@ -128,7 +128,7 @@ class Operator:
         waiting = {one["id"]: one for one in queue_view(self.coordinator.state)}
         for row in rows:
             now = waiting.get(row["id"], {"position": None})
-            row |= {name: now[name] for name in ("phase", "reason", "position") if name in now}
+            row |= {name: now[name] for name in ("phase", "reason", "reason_said", "position") if name in now}
         return rows
 
     def _known(self, run: str) -> str:

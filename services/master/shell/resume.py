@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from services.common.protocol.messages import RunSpec
+from services.common.protocol.reasons import because, read, told
 from services.master.core.recovery import Saved
 from services.master.core.state import ACTIVE, Evaluation, ModelFile, Queued, RunPhase
 from services.master.shell.checkpoints import Checkpoint, Vault
@@ -70,8 +71,8 @@ def find_run(
     before = [best] if best is not None and measured and best.version < measured[0].version else []
     ended = meta["version"] >= spec.rounds
     phase = RunPhase.STOPPED if ended else RunPhase(row["phase"])
-    reason = f"finished: all {spec.rounds} rounds are closed" if ended else row["reason"]
-    if (phase, reason) != (row["phase"], row["reason"]):
+    reason = because("FINISHED", rounds=spec.rounds) if ended else read(row["reason_said"], row["reason"])
+    if (phase, told(reason)) != (row["phase"], row["reason_said"]):
         store.save_run(row["id"], phase.value, reason, finished=ended)
     saved = Saved(
         run=row["id"],

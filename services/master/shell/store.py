@@ -14,6 +14,7 @@ from typing import Any
 
 from services.common.errors import CheckpointError
 from services.common.host.failpoints import failpoint
+from services.common.protocol.reasons import Reason, told
 from services.master.core.state import QUEUED
 
 _SCHEMA = """
@@ -25,7 +26,7 @@ CREATE TABLE IF NOT EXISTS joins (
     expires_ms INTEGER, uses_left INTEGER);
 CREATE TABLE IF NOT EXISTS runs (
     id TEXT PRIMARY KEY, number INTEGER UNIQUE NOT NULL, spec TEXT NOT NULL, phase TEXT NOT NULL,
-    reason TEXT NOT NULL, finished INTEGER NOT NULL, created_ms INTEGER NOT NULL);
+    reason TEXT NOT NULL, finished INTEGER NOT NULL, created_ms INTEGER NOT NULL, reason_said TEXT);
 CREATE TABLE IF NOT EXISTS assignments (run TEXT NOT NULL, round INTEGER NOT NULL, attempt INTEGER NOT NULL,
     body TEXT NOT NULL, PRIMARY KEY (run, round));
 CREATE TABLE IF NOT EXISTS rounds (run TEXT NOT NULL, round INTEGER NOT NULL, row TEXT NOT NULL,
@@ -59,6 +60,7 @@ class Store:
             self._db.execute("PRAGMA synchronous=FULL")
             self._db.execute("PRAGMA busy_timeout=5000")
             self._db.executescript(_SCHEMA)
+            self._add_reason_said()
         except (sqlite3.Error, OSError) as error:
             self._db.close()
             text = f"the store {self._path} cannot be opened: {error}; check the disk, or restore a backup"
@@ -67,6 +69,12 @@ class Store:
     def close(self) -> None:
         """Close the connection."""
         self._db.close()
+
+    def _add_reason_said(self) -> None:
+        """A store of before has the English sentences alone."""
+        columns = [row[1] for row in self._db.execute("PRAGMA table_info(runs)")]
+        if "reason_said" not in columns:
+            self._db.execute("ALTER TABLE runs ADD COLUMN reason_said TEXT")
 
     def next_term(self) -> int:
         """Count this start of the master; the number is the term."""
@@ -121,11 +129,13 @@ class Store:
 
     # runs
 
-    def add_run(self, run: str, number: int, spec: dict[str, Any], phase: str, reason: str, cmd_id: str = "") -> None:
+    def add_run(
+        self, run: str, number: int, spec: dict[str, Any], phase: str, reason: Reason, cmd_id: str = ""
+    ) -> None:
         """A new run's row, and by which command it was asked for."""
-        text = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, 0, ?)"
+        text = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, 0, ?, ?)"
         with self._transaction("run-added"):
-            self._write(text, run, number, json.dumps(spec), phase, reason, wall_ms())
+            self._write(text, run, number, json.dumps(spec), phase, reason.text, wall_ms(), _said(reason))
             if cmd_id:
                 self._write("INSERT INTO asked VALUES (?, ?, ?)", number, cmd_id, run)
                 self._write("DELETE FROM asked WHERE number <= ?", number - ASKED_KEPT)
@@ -135,11 +145,11 @@ class Store:
         rows = self._read("SELECT run FROM asked WHERE cmd_id = ?", cmd_id)
         return self.run(str(rows[0][0])) if rows else None
 
-    def begin_run(self, run: str, phase: str, reason: str) -> None:
+    def begin_run(self, run: str, phase: str, reason: Reason) -> None:
         """A run leaves the queue and is the current one."""
-        text = "UPDATE runs SET phase = ?, reason = ?, finished = 0 WHERE id = ?"
+        text = "UPDATE runs SET phase = ?, reason = ?, reason_said = ?, finished = 0 WHERE id = ?"
         with self._transaction("run-saved"):
-            self._write(text, phase, reason, run)
+            self._write(text, phase, reason.text, _said(reason), run)
             self._write(_KEEP, "current_run", run)
 
     def current_run(self) -> dict[str, Any] | None:
@@ -152,11 +162,11 @@ class Store:
         """The runs that wait, in the order in which they were asked for."""
         return self._runs("phase = ? ORDER BY number", QUEUED)
 
-    def save_run(self, run: str, phase: str, reason: str, finished: bool) -> None:
+    def save_run(self, run: str, phase: str, reason: Reason, finished: bool) -> None:
         """A run's phase."""
-        text = "UPDATE runs SET phase = ?, reason = ?, finished = ? WHERE id = ?"
+        text = "UPDATE runs SET phase = ?, reason = ?, reason_said = ?, finished = ? WHERE id = ?"
         with self._transaction("run-saved"):
-            self._write(text, phase, reason, int(finished), run)
+            self._write(text, phase, reason.text, _said(reason), int(finished), run)
 
     def runs(self, limit: int, before: int | None = None) -> list[dict[str, Any]]:
         """Runs, newest first."""
@@ -167,11 +177,14 @@ class Store:
         return next(iter(self._runs("id = ?", run)), None)
 
     def _runs(self, which: str, *values: object) -> list[dict[str, Any]]:
-        columns = "id, number, spec, phase, reason, finished, created_ms"
+        columns = "id, number, spec, phase, reason, reason_said, finished, created_ms"
         rows = self._read(f"SELECT {columns} FROM runs WHERE {which}", *values)  # noqa: S608 - `which` is ours
-        names = ("id", "number", "spec", "phase", "reason", "finished", "created_at_ms")
+        names = ("id", "number", "spec", "phase", "reason", "reason_said", "finished", "created_at_ms")
         runs = [dict(zip(names, row, strict=True)) for row in rows]
-        return [{**run, "spec": json.loads(run["spec"]), "finished": bool(run["finished"])} for run in runs]
+        for run in runs:
+            run |= {"spec": json.loads(run["spec"]), "finished": bool(run["finished"])}
+            run["reason_said"] = json.loads(run["reason_said"]) if run["reason_said"] else None
+        return runs
 
     def runs_made(self) -> int:
         """How many runs there have been."""
@@ -273,3 +286,7 @@ class Store:
             return self._db.execute(sql, values)
         except sqlite3.Error as error:
             raise CheckpointError(f"the store {self._path} cannot be written: {error}; free the disk") from None
+
+
+def _said(reason: Reason) -> str:
+    return json.dumps(told(reason))

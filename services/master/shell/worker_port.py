@@ -34,6 +34,7 @@ from services.common.protocol.messages import (
     Reject,
     Rejoin,
     Welcome,
+    because,
 )
 from services.master.core.events import Event, WorkerHeard, WorkerJoined, WorkerLeft, WorkerSaid
 from services.master.shell.admission import Admission, Guest, Member
@@ -112,12 +113,12 @@ class WorkerPort:
                     if error.errno != zmq.EHOSTUNREACH:
                         raise
                     self.forget(worker)
-                    events.append(WorkerLeft(worker, "the connection is gone"))
+                    events.append(WorkerLeft(worker, because("CONNECTION_GONE")))
                     break
                 session.outbox.popleft()
             if len(session.outbox) > OUTBOX_MAX:
                 self.forget(worker)
-                events.append(WorkerLeft(worker, "it takes no messages"))
+                events.append(WorkerLeft(worker, because("TAKES_NO_MESSAGES")))
             elif session.outbox:
                 self._unsent[worker] = None
         return events

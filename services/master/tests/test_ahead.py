@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from services.common.protocol.reasons import said
 from services.master.core import policy
 from services.master.core.coordinator import Coordinator
 from services.master.core.recovery import Saved
@@ -27,7 +28,7 @@ def restarted(story: Story, *tables: dict[str, Any], **meta: Any) -> Run:
     disk = story.disk
     assert disk.spec is not None
     coordinator.restore(
-        Saved(RUN, disk.spec, RunPhase.RUNNING, "", 1000, {**disk.meta, **meta}, list(tables), {}), 5_000
+        Saved(RUN, disk.spec, RunPhase.RUNNING, said(""), 1000, {**disk.meta, **meta}, list(tables), {}), 5_000
     )
     run = coordinator.state.run
     assert run is not None

@@ -22,6 +22,7 @@ from services.common.protocol.control import (
     ListRuns,
 )
 from services.common.protocol.messages import RunSpec
+from services.common.protocol.reasons import said
 from services.master.shell import control_port
 from services.master.shell.operator import Operator
 from services.master.shell.store import Store
@@ -164,7 +165,7 @@ def test_an_optimizer_without_a_name_is_refused(operator: Peer) -> None:
 def test_one_run_and_pages_of_runs_rounds_and_join_strings(operator: Peer, master: Running) -> None:
     store = Store(master.folder)
     for number in range(1, 6):
-        store.add_run(f"run-{number}", number, {"name": f"run {number}"}, "STOPPED", "over")
+        store.add_run(f"run-{number}", number, {"name": f"run {number}"}, "STOPPED", said("over"))
     for number in range(1, 5):
         store.save_round("run-5", {"round": number})
     store.close()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from services.common.errors import ProtocolError
+from services.common.protocol.reasons import said
 from services.master.core import commands as c
 from services.master.core import events as e
 from services.master.core.coordinator import Coordinator
@@ -247,7 +248,9 @@ def test_after_a_restart_it_goes_on_from_what_lies_there(bench: Bench) -> None:
     best = Evaluation(2, 0.5, 0.5)
     for model, wanted in ((bench.copies.found(RUN, DEFAULT), []), (bench.copies.found(RUN, "gone.npz"), [2])):
         spec: Any = story.disk.spec
-        saved = Saved(RUN, spec, RunPhase.STOPPED, "stopped", 1000, story.disk.meta, [], {}, best, best, model=model)
+        saved = Saved(
+            RUN, spec, RunPhase.STOPPED, said("stopped"), 1000, story.disk.meta, [], {}, best, best, model=model
+        )
         coordinator = Coordinator(2)
         coordinator.restore(saved, 9000)
         asked = [one.version for one in coordinator.step(e.Tick(), 9500) if isinstance(one, c.CopyModel)]

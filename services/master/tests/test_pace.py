@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from services.common.protocol.messages import RunSpec
+from services.common.protocol.reasons import said
 from services.master.core import pace
 from services.master.core.state import Pace, Run, RunPhase, Worker
 
@@ -16,7 +17,7 @@ EVEN = Worker("cyd", "cyd", "linux", 2, 2, 4096, 2000.0, "0" * 32, 0, 0, link_by
 
 
 def a_run(sync_ms: float, step_ms: float = 10.0, **spec: Any) -> Run:
-    run = Run("digits-1", RunSpec.model_validate({"k_steps": 20, **spec}), RunPhase.RUNNING, "")
+    run = Run("digits-1", RunSpec.model_validate({"k_steps": 20, **spec}), RunPhase.RUNNING, said(""))
     run.pace = Pace(sync_ms=[sync_ms] * 3, step_ms=[step_ms] * 3)
     return run
 

@@ -5,9 +5,14 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.common.protocol.messages import Drain, Heartbeat
+from services.common.protocol.reasons import because, said
+from services.master.core import events as e
 from services.master.core import policy
 from services.master.core.policy import Limits, Verdict
 from services.master.core.state import Lease, LeaseState, Link, Round, Worker
+from services.master.core.view import state_view
+from services.tests.story import Story
 
 NAMES = {"a": "ada", "b": "bob", "c": "cyd"}
 
@@ -97,14 +102,19 @@ def test_taken_and_left_ranges_are_what_was_there(gaps: list[tuple[int, int]], s
     assert all(first[1] < second[0] for first, second in pairwise(taken))
 
 
+def opening(ready: int, min_workers: int, present: int) -> tuple[bool, str]:
+    may_open, reason = policy.open_verdict(ready, min_workers, present)
+    return may_open, reason.text
+
+
 def test_a_round_opens_only_with_enough_workers_and_says_what_is_missing() -> None:
-    assert policy.open_verdict(1, 2, 1) == (False, "1 of 2 workers; start one more")
-    assert policy.open_verdict(0, 3, 0) == (False, "0 of 3 workers; start 3 more")
-    assert policy.open_verdict(1, 2, 3) == (
+    assert opening(1, 2, 1) == (False, "1 of 2 workers; start one more")
+    assert opening(0, 3, 0) == (False, "0 of 3 workers; start 3 more")
+    assert opening(1, 2, 3) == (
         False,
         "1 of 2 workers ready, 2 busy, paused, silent or waiting after a failure; start one more or wait",
     )
-    assert policy.open_verdict(2, 2, 2) == (True, "2 workers ready")
+    assert opening(2, 2, 2) == (True, "2 workers ready")
 
 
 def a_worker(name: str, link: Link, boot_id: str = "1" * 32) -> Worker:
@@ -117,7 +127,8 @@ def test_close_verdicts() -> None:
 
     def verdict(now_ms: int, round_: Round, reachable: set[str], min_workers: int = 1) -> tuple[Verdict, str]:
         known = {one: a_worker(one, Link.LINKED if one in reachable else Link.DETACHED) for one in NAMES}
-        return policy.close_verdict(now_ms, round_, known, min_workers, limits)
+        found, reason = policy.close_verdict(now_ms, round_, known, min_workers, limits)
+        return found, reason.text
 
     assert verdict(10, a_round(accepted, accepted), {"a", "b"})[0] is Verdict.CLOSE
     assert verdict(10, a_round(accepted, lost), {"a"}) == (Verdict.CLOSE, "1 of 2 workers submitted, 1 lost")
@@ -166,13 +177,13 @@ def test_many_small_pieces_of_pending_data_never_make_a_task_that_does_not_fit()
 def test_the_reason_of_a_reopened_round_stays_short() -> None:
     round_ = a_round(LeaseState.LOST)
     round_.leases = [
-        Lease(f"l{at}", at, f"w{at}", [], 1, 1, 1, 1.0, LeaseState.LOST, f"worker {at} " + "x" * 900)
+        Lease(f"l{at}", at, f"w{at}", [], 1, 1, 1, 1.0, LeaseState.LOST, said(f"worker {at} " + "x" * 900))
         for at in range(1000)
     ]
     verdict, reason = policy.close_verdict(0, round_, {}, 1, Limits())
     assert verdict is Verdict.REOPEN
-    assert len(reason) < 700
-    assert reason.endswith("and 997 more reasons")
+    assert len(reason.text) < 700
+    assert reason.text.endswith("and 997 more reasons")
 
 
 def test_the_clip_factor_brings_a_long_delta_to_the_limit_and_leaves_the_others() -> None:
@@ -187,3 +198,24 @@ def test_the_clip_limit_is_a_multiple_of_the_median() -> None:
     assert policy.clip_limit([3.0], 1.5) == 4.5
     assert policy.clip_limit([9.0, 1.0], 2.0) == 10.0
     assert policy.clip_limit([1.0, 1.1, 1.2, 1.25, 1.25, 1.5, 1e30, 1e30], 1.0) == 1.25, "two of eight cannot move it"
+
+
+def test_reasons_are_told_in_english_and_as_code_and_values() -> None:
+    story = Story()
+    story.play("@1000 join ada\n@2000 create k_steps=10 batch=50 rounds=9 min_workers=2")
+    dies = because("TRAINER_DIES", why=because("TRAINER_KILLED"), times=3)
+    drain = Drain(term=1, reason=dies.text, reason_said=dies)
+    story.coordinator.step(e.WorkerSaid("w-ada", drain), 2_500)
+    view = state_view(story.coordinator.state, 2_500)
+    assert view["run"]["reason"].startswith("0 of 2 workers ready, 1 busy, paused, silent")
+    values = {"ready": 0, "needed": 2, "away": 1, "n": 2}
+    assert view["run"]["reason_said"] == {"code": "WAITS_FOR_READY", "values": values}
+    [ada] = view["workers"]
+    assert ada["reason"] == dies.text
+    assert ada["reason_said"]["values"] == {"why": {"code": "TRAINER_KILLED", "values": {}}, "times": 3}
+    story.coordinator.step(e.WorkerSaid("w-ada", Drain(term=1, reason="paused by its owner")), 2_600)
+    [ada] = state_view(story.coordinator.state, 2_600)["workers"]
+    assert ada["reason_said"] == {"code": "TEXT", "values": {"text": "paused by its owner"}}
+    story.coordinator.step(e.WorkerSaid("w-ada", Heartbeat(term=1)), 2_700)
+    [ada] = state_view(story.coordinator.state, 2_700)["workers"]
+    assert (ada["reason"], ada["reason_said"]) == ("", None)

@@ -12,6 +12,7 @@ from services.common.errors import CheckpointError
 from services.common.protocol import control
 from services.common.protocol.codec import decode_to_console
 from services.common.protocol.messages import RunSpec
+from services.common.protocol.reasons import Reason, because, said
 from services.master.core import commands as c
 from services.master.core import events as e
 from services.master.core.state import QUEUE_MAX, RunPhase
@@ -135,7 +136,7 @@ def test_the_newest_commands_that_started_runs_are_kept(tmp_path: Path, monkeypa
     kept = Store(tmp_path)
     for number in range(1, 8):
         cmd_id = "" if number == 6 else f"command-{number}"
-        kept.add_run(f"gauss3-{number}", number, {}, "QUEUED", "created", cmd_id)
+        kept.add_run(f"gauss3-{number}", number, {}, "QUEUED", because("CREATED"), cmd_id)
     kept.close()
     kept = Store(tmp_path)
     found = [kept.run_asked_by(f"command-{number}") for number in range(1, 8)]
@@ -153,7 +154,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def add(store: Store, *numbers: int) -> None:
     for number in numbers:
-        store.add_run(f"digits-{number}", number, SPEC.model_dump(mode="json"), "QUEUED", "created")
+        store.add_run(f"digits-{number}", number, SPEC.model_dump(mode="json"), "QUEUED", because("CREATED"))
 
 
 def test_killed_before_a_run_began_it_is_the_first_to_begin(tmp_path: Path, store: Store) -> None:
@@ -166,9 +167,9 @@ def test_killed_before_a_run_began_it_is_the_first_to_begin(tmp_path: Path, stor
 
 def test_one_that_was_taken_out_is_never_taken_for_the_current_run(tmp_path: Path, store: Store) -> None:
     add(store, 1, 2, 3)
-    store.begin_run("digits-1", "WAITING", "")
-    store.save_run("digits-1", "RUNNING", "", False)
-    store.save_run("digits-3", "STOPPED", "taken out of the queue by the operator", False)
+    store.begin_run("digits-1", "WAITING", said(""))
+    store.save_run("digits-1", "RUNNING", said(""), False)
+    store.save_run("digits-3", "STOPPED", because("TAKEN_OUT"), False)
     meta = {"run": "digits-1", "round": 1, "version": 1, "row": None}
     Vault(tmp_path / "runs").write(Checkpoint(np.zeros(3, np.float32), {}, meta))
     found, _ = find_run(store, Vault(tmp_path / "runs"), {})
@@ -178,7 +179,7 @@ def test_one_that_was_taken_out_is_never_taken_for_the_current_run(tmp_path: Pat
 
 def test_a_store_of_before_has_its_newest_run_as_the_current_one(store: Store) -> None:
     for number in (1, 2):
-        store.add_run(f"digits-{number}", number, SPEC.model_dump(mode="json"), "STOPPED", "")
+        store.add_run(f"digits-{number}", number, SPEC.model_dump(mode="json"), "STOPPED", said(""))
     add(store, 3)
     current = store.current_run()
     assert current is not None
@@ -189,7 +190,7 @@ def test_a_disk_that_fails_the_first_step_leaves_the_run_in_the_queue_and_says_s
     events: list[Any] = []
 
     class Full(Store):
-        def begin_run(self, run: str, phase: str, reason: str) -> None:
+        def begin_run(self, run: str, phase: str, reason: Reason) -> None:
             raise CheckpointError("the store cannot be written: disk is full; free the disk")
 
     add(store, 1)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from services.common.protocol.messages import RunSpec
+from services.common.protocol.reasons import said
 from services.master.core import events as e
 from services.master.core.commands import SaveRun
 from services.master.core.coordinator import Coordinator
@@ -69,7 +70,7 @@ def restored(spec: RunSpec, evaluations: list[Evaluation], **meta: Any) -> Coord
     story.play("@1000 join ada\n@2000 create k_steps=10 batch=50 rounds=9\n@3000 delta ada\n@4000 delta ada")
     kept = {**story.disk.meta, **meta}
     best = min(evaluations, key=lambda one: one.loss)
-    saved = Saved(RUN, spec, RunPhase.RUNNING, "round 3", 1000, kept, [], {}, evaluations[-1], best, evaluations)
+    saved = Saved(RUN, spec, RunPhase.RUNNING, said("round 3"), 1000, kept, [], {}, evaluations[-1], best, evaluations)
     coordinator = Coordinator(2)
     coordinator.restore(saved, 10_000)
     return coordinator
@@ -87,7 +88,7 @@ def test_patience_that_was_over_when_the_master_died_ends_the_run_at_once() -> N
     coordinator = restored(spec(patience=2), evaluations(0.5, 0.6, 0.7))
     [save] = [one for one in coordinator.step(e.Tick(), 10_500) if isinstance(one, SaveRun)]
     assert (save.phase, save.finished) == ("STOPPED", True)
-    assert save.reason == "finished: no better for 2 evaluations; the best is version 1"
+    assert save.reason.text == "finished: no better for 2 evaluations; the best is version 1"
     coordinator = restored(spec(patience=3), evaluations(0.5, 0.6, 0.7))
     coordinator.step(e.Tick(), 10_500)
     assert coordinator.state.phase is not RunPhase.STOPPED
@@ -98,7 +99,7 @@ def test_so_does_its_time() -> None:
     coordinator.step(e.Tick(), 10_500)
     run: Any = coordinator.state.run
     assert run_view(run)["finished"]
-    assert run.reason == "stopped after 0.5 minutes, as asked, at version 2"
+    assert run.reason.text == "stopped after 0.5 minutes, as asked, at version 2"
 
 
 def test_versions_before_the_run_went_back_are_not_counted_again() -> None:
@@ -112,7 +113,7 @@ def test_versions_before_the_run_went_back_are_not_counted_again() -> None:
 def test_a_run_that_had_finished_early_is_finished_after_a_restart() -> None:
     story = Story()
     story.play("@1000 join ada\n@2000 create k_steps=10 batch=50 rounds=9\n@3000 delta ada")
-    saved = Saved(RUN, spec(), RunPhase.STOPPED, "stopped after 1 minute", 1000, story.disk.meta, [], {})
+    saved = Saved(RUN, spec(), RunPhase.STOPPED, said("stopped after 1 minute"), 1000, story.disk.meta, [], {})
     for finished in (False, True):
         coordinator = Coordinator(2)
         coordinator.restore(Saved(**{**vars(saved), "finished": finished}), 10_000)
@@ -125,6 +126,6 @@ def test_a_checkpoint_of_before_there_were_these_counts_is_read() -> None:
     story.play("@1000 join ada\n@2000 create k_steps=10 batch=50 rounds=9\n@3000 delta ada")
     old = {key: value for key, value in story.disk.meta.items() if key not in ("lr_scale", "reverted", "running_ms")}
     coordinator = Coordinator(2)
-    coordinator.restore(Saved(RUN, spec(), RunPhase.RUNNING, "", 1000, old, [], {}), 10_000)
+    coordinator.restore(Saved(RUN, spec(), RunPhase.RUNNING, said(""), 1000, old, [], {}), 10_000)
     run: Any = coordinator.state.run
     assert (run.lr_scale, run.reverted, run.watch.running_ms) == (1.0, 0, 0)

@@ -10,6 +10,7 @@ import pytest
 
 from services.common.errors import CheckpointError
 from services.common.protocol.messages import RunSpec
+from services.common.protocol.reasons import because, said
 from services.master.core.state import RunPhase
 from services.master.shell import checkpoints
 from services.master.shell.checkpoints import Checkpoint, Vault
@@ -32,7 +33,7 @@ def closed(folder: Path, version: int) -> None:
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     store = Store(tmp_path)
-    store.add_run(RUN, 1, SPEC.model_dump(mode="json"), "RUNNING", "round 1 with 1 worker")
+    store.add_run(RUN, 1, SPEC.model_dump(mode="json"), "RUNNING", because("ROUND_RUNS", round=1, n=1))
     return store
 
 
@@ -47,7 +48,7 @@ def test_a_crash_after_the_last_rename_leaves_a_finished_run(tmp_path: Path, sto
 
 @pytest.mark.parametrize("phase, expected", [("WAITING", False), ("RUNNING", False), ("PAUSED", True)])
 def test_a_run_without_version_0_is_prepared_again(tmp_path: Path, store: Store, phase: str, expected: bool) -> None:
-    store.save_run(RUN, phase, "preparing the data and version 0", finished=False)
+    store.save_run(RUN, phase, because("PREPARING"), finished=False)
     found, _ = find_run(store, Vault(tmp_path / "runs"), {})
     assert isinstance(found, Unprepared)
     assert (found.run, found.spec, found.paused) == (RUN, SPEC, expected)
@@ -55,7 +56,7 @@ def test_a_run_without_version_0_is_prepared_again(tmp_path: Path, store: Store,
 
 @pytest.mark.parametrize("phase", ["FAILED", "STOPPED"])
 def test_a_run_that_ended_before_version_0_stays_as_it_is(tmp_path: Path, store: Store, phase: str) -> None:
-    store.save_run(RUN, phase, "the data cannot be used", finished=False)
+    store.save_run(RUN, phase, said("the data cannot be used"), finished=False)
     assert find_run(store, Vault(tmp_path / "runs"), {}) == (None, [])
     [kept] = store.runs(limit=1)
     assert (kept["phase"], kept["reason"]) == (phase, "the data cannot be used")
@@ -87,7 +88,7 @@ def test_a_loss_of_zero_is_a_loss(tmp_path: Path, store: Store) -> None:
 
 def test_evaluations_are_handed_on_in_order_the_best_first_when_it_is_long_ago(tmp_path: Path, store: Store) -> None:
     closed(tmp_path, 2)
-    store.save_run(RUN, "STOPPED", "stopped after 1 minute, as asked, at version 1200", finished=True)
+    store.save_run(RUN, "STOPPED", because("TIME_OVER", n=1, version=1200), finished=True)
     for round_number in range(1, 1201):
         store.save_round(RUN, row(round_number, 0.25 if round_number == 3 else 0.5))
     found, _ = find_run(store, Vault(tmp_path / "runs"), {})
@@ -95,6 +96,27 @@ def test_evaluations_are_handed_on_in_order_the_best_first_when_it_is_long_ago(t
     assert found.saved.finished
     versions = [one.version for one in found.saved.evaluations]
     assert versions == [3, *range(201, 1201)]
+
+
+def test_a_reason_is_kept_with_its_code_and_one_of_an_older_mahe_is_its_text(tmp_path: Path, store: Store) -> None:
+    stopped = because("STOPPED", version=2)
+    store.save_run(RUN, "STOPPED", stopped, finished=False)
+    closed(tmp_path, 2)
+    found, _ = find_run(store, Vault(tmp_path / "runs"), {})
+    assert isinstance(found, Found)
+    assert found.saved.reason == stopped
+    store._db.execute("ALTER TABLE runs DROP COLUMN reason_said")  # as it was before
+    store.close()
+    older = Store(tmp_path)
+    [kept] = older.runs(limit=1)
+    assert (kept["reason"], kept["reason_said"]) == ("stopped by the operator at version 2", None)
+    found, _ = find_run(older, Vault(tmp_path / "runs"), {})
+    assert isinstance(found, Found)
+    assert found.saved.reason == said("stopped by the operator at version 2")
+    older.save_run(RUN, "STOPPED", stopped, finished=False)
+    older.close()
+    [kept] = Store(tmp_path).runs(limit=1)
+    assert kept["reason_said"] == {"code": "STOPPED", "values": {"version": 2}}
 
 
 def test_the_best_round_is_the_first_of_the_lowest(store: Store) -> None:

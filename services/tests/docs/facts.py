@@ -232,7 +232,9 @@ def make_words() -> tuple[set[str], set[str]]:
 @cache
 def openapi() -> dict[str, Any]:
     """The description of the API, as the console serves it."""
-    console = Console(Hub(LinkState("connecting", 0, "")), cast(Any, None), "token", cast(Any, None), ConsoleSettings())
+    console = Console(
+        Hub(LinkState("connecting", 0, None)), cast(Any, None), "token", cast(Any, None), ConsoleSettings()
+    )
     return describe(cast(FastAPI, build(console, frozenset(), Log("console"))._app))
 
 

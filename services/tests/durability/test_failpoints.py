@@ -14,6 +14,7 @@ import pytest
 
 from services.common.errors import CheckpointError, SettingsError
 from services.common.host import failpoints
+from services.common.protocol.reasons import because, said
 from services.master.shell import checkpoints
 from services.master.shell.checkpoints import Vault
 from services.master.shell.store import Store
@@ -110,8 +111,8 @@ def _writes(store: Store) -> list[Callable[[], object]]:
         store.next_term,
         lambda: store.add_join("this PC", b"s" * 32, None, None),
         lambda: store.enrol("w-1", "ada", "k" * 40, 1),
-        lambda: store.add_run(RUN, 1, {}, "WAITING", "created"),
-        lambda: store.save_run(RUN, "RUNNING", "round 1", False),
+        lambda: store.add_run(RUN, 1, {}, "WAITING", because("CREATED")),
+        lambda: store.save_run(RUN, "RUNNING", said("round 1"), False),
         lambda: store.save_assignment(RUN, {"round": 1, "attempt": 1}),
         lambda: store.save_round(RUN, {"round": 1}),
         lambda: store.add_events([(1, "RUN", "text")]),

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from services.common.errors import CheckpointError, SettingsError
+from services.common.protocol.reasons import said
 from services.master.shell.checkpoints import Checkpoint, Vault, rounds_in
 from services.master.shell.store import Store
 from services.tests.durability.scenarios import LEASES, RUN, train
@@ -65,7 +66,7 @@ def test_a_checkpoint_that_does_not_fit(disk: Path, leave_bytes: int) -> None:
 
 def test_the_store_says_it_and_goes_on_when_there_is_space(disk: Path) -> None:
     store = Store(disk)
-    store.add_run(RUN, 1, {}, "RUNNING", "round 1")
+    store.add_run(RUN, 1, {}, "RUNNING", said("round 1"))
     ballast = fill(disk, 0)
     kept = 0
     with pytest.raises(CheckpointError, match=r"cannot be written: .*free the disk"):  # noqa: PT012 - until it is full

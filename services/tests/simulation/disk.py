@@ -14,6 +14,7 @@ from typing import Any
 
 from services.common.errors import CheckpointError
 from services.common.host import failpoints
+from services.common.protocol.reasons import Reason
 from services.master.shell.checkpoints import Checkpoint, Vault
 from services.master.shell.store import Store
 from services.tests.durability.disk import Recorder
@@ -82,12 +83,12 @@ class FaultyStore:
         self._check()
         self.store.save_assignment(run, table)
 
-    def begin_run(self, run: str, phase: str, reason: str) -> None:
+    def begin_run(self, run: str, phase: str, reason: Reason) -> None:
         """Fails while the disk is full."""
         self._check()
         self.store.begin_run(run, phase, reason)
 
-    def save_run(self, run: str, phase: str, reason: str, finished: bool) -> None:
+    def save_run(self, run: str, phase: str, reason: Reason, finished: bool) -> None:
         """Fails while the disk is full."""
         self._check()
         self.store.save_run(run, phase, reason, finished)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from services.common.errors import ProtocolError
 from services.common.protocol.codec import crc32, decode_to_worker, encode
 from services.common.protocol.messages import DeltaBegin, DeltaChunk, Message
+from services.common.protocol.reasons import said
 from services.tests.simulation.network import Network, Trouble, Wire
 from services.tests.simulation.slot import Pace, Slot
 from services.tests.simulation.trainer import Heard, Trainer
@@ -68,7 +69,7 @@ class Worker:
     def kill_trainer(self) -> None:
         """The trainer dies."""
         self.trainer.stop()
-        self._later(1, lambda: self._step(e.TrainerExited("the trainer was killed (simulated)")))
+        self._later(1, lambda: self._step(e.TrainerExited(said("the trainer was killed (simulated)"))))
 
     def wake(self) -> None:
         """What came while it slept is read now."""

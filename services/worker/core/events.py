@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from services.common.protocol.messages import Encoding, TaskRef
+from services.common.protocol.messages import Encoding, Reason, TaskRef
 
 
 class Fault(Enum):
@@ -26,7 +26,7 @@ class Start:
 class Stop:
     """A person or the system asks this worker to end."""
 
-    reason: str
+    reason: Reason
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class TrainerFailed:
 class TrainerExited:
     """The trainer process is gone."""
 
-    reason: str
+    reason: Reason
 
 
 @dataclass

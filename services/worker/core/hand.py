@@ -1,21 +1,21 @@
 """Putting a task out of hand: dropped, or handed back to the master, whole and with the reason."""
 
-from services.common.protocol.messages import Task, TaskRefuse
+from services.common.protocol.messages import Reason, Task, TaskRefuse
 from services.worker.core import limits, training, upload
 from services.worker.core.commands import Command, Say, Send, StopTraining
 from services.worker.core.state import State, Timer, place
 
 
-def refuse(state: State, task: Task, reason: str, *, busy: bool = False) -> list[Command]:
+def refuse(state: State, task: Task, reason: Reason, *, busy: bool = False) -> list[Command]:
     """Hand a task back, whole. `busy`: it is not the task's fault."""
-    reason = reason[: limits.REASON_LENGTH_MAX]
+    text = reason.text[: limits.REASON_LENGTH_MAX]
     return [
-        Say("TASK", f"{place(task.ref)}: handed back: {reason}"),
-        Send(TaskRefuse(term=state.term, ref=task.ref, reason=reason, busy=busy)),
+        Say("TASK", f"{place(task.ref)}: handed back: {text}"),
+        Send(TaskRefuse(term=state.term, ref=task.ref, reason=text, reason_said=reason, busy=busy)),
     ]
 
 
-def give_back(state: State, reason: str, now_ms: int, *, busy: bool = False) -> list[Command]:
+def give_back(state: State, reason: Reason, now_ms: int, *, busy: bool = False) -> list[Command]:
     """Hand back the task in hand. Without a link nothing is sent: HELLO will not name it as `working`."""
     assert state.task is not None
     task = state.task

@@ -13,7 +13,7 @@ from services.common.protocol.messages import (
     Rejoin,
     Welcome,
 )
-from services.worker.core import limits, replica, trainer_process, upload
+from services.worker.core import limits, replica, storage, trainer_process, upload
 from services.worker.core.commands import (
     Command,
     Connect,
@@ -77,10 +77,11 @@ def on_trainer_ready(state: State, event: TrainerReady, now_ms: int) -> list[Com
 def on_stop(state: State, event: Stop, now_ms: int) -> list[Command]:
     """Leave: the trainer ends, the master learns that the work comes back."""
     del now_ms
-    bye = [Send(Bye(term=state.term, code=LEAVING, reason=event.reason))] if state.joined() else []
+    why = event.reason
+    bye = [Send(Bye(term=state.term, code=LEAVING, reason=why.text, reason_said=why))] if state.joined() else []
     state.link = Link.STOPPED
     state.timers.clear()
-    return [Say("STOP", event.reason), *bye, StopTrainer(), Disconnect(limits.BYE_LINGER_MS), Exit()]
+    return [Say("STOP", why.text), *bye, StopTrainer(), Disconnect(limits.BYE_LINGER_MS), Exit()]
 
 
 def connect(state: State, now_ms: int) -> list[Command]:
@@ -259,8 +260,7 @@ def on_welcome(state: State, message: Welcome, now_ms: int) -> list[Command]:
     heard(state, now_ms)
     state.arm(Timer.HEARTBEAT, now_ms)
     said = Say("LINK", f"joined {state.here()} as {message.worker} ({message.name}), term {message.term}")
-    drain = [Send(Drain(term=state.term, reason=state.paused))] if state.paused else []
-    return [said, *drain, *replica.on_joined(state, now_ms), *upload.settle(state, now_ms)]
+    return [said, *storage.drained(state), *replica.on_joined(state, now_ms), *upload.settle(state, now_ms)]
 
 
 def on_welcome_again(state: State, message: Welcome, now_ms: int) -> list[Command]:
@@ -362,11 +362,11 @@ def on_heartbeat_timer(state: State, now_ms: int) -> list[Command]:
     if state.link is not Link.JOINED:
         return []
     state.arm(Timer.HEARTBEAT, now_ms + state.heartbeat_ms)
-    busy = state.work in (Work.PULLING, Work.TRAINING)
+    busy, paused = state.work in (Work.PULLING, Work.TRAINING), state.paused
     heartbeat = Heartbeat(
         term=state.term,
-        agent="paused" if state.paused else "waiting" if state.awaits_base else state.work.value,
-        owner=state.paused,
+        agent="paused" if paused is not None else "waiting" if state.awaits_base else state.work.value,
+        owner="" if paused is None else paused.text,
         step=state.step,
         steps_total=state.steps_total,
         progress_age_ms=max(0, now_ms - state.progress_at_ms) if busy else 0,

@@ -12,6 +12,7 @@ from services.common.protocol.messages import (
     Task,
     Update,
     What,
+    because,
     down_encoding,
     encoded_bytes,
 )
@@ -159,7 +160,9 @@ def on_anchor_checked(state: State, event: AnchorChecked, now_ms: int) -> list[C
         return _moved(state, training.anchor_of(task)) + _arrive(state, now_ms)
     wrong = f"the anchor has the digest {event.digest}, needed is {task.anchor_digest}"
     if download.attempts >= limits.PULL_ATTEMPTS_MAX:
-        return hand.give_back(state, f"{wrong}, also after {download.attempts} downloads", now_ms)
+        needed, downloads = task.anchor_digest, download.attempts
+        why = because("ANCHOR_WRONG", digest=event.digest, needed=needed, downloads=downloads)
+        return hand.give_back(state, why, now_ms)
     said: list[Command] = [Say("WARN", f"{wrong}; download {download.attempts + 1} of {limits.PULL_ATTEMPTS_MAX}")]
     return said + _pull_whole(state, now_ms, download.attempts + 1)
 
@@ -215,7 +218,7 @@ def on_chunk_silence(state: State, now_ms: int) -> list[Command]:
     if not is_awaited(state):
         return []  # the next task asks again
     seconds = limits.PULL_SILENCES_MAX * limits.SILENCE_MS // 1000
-    return hand.give_back(state, f"the master sent no chunk of the anchor in {seconds} s", now_ms, busy=True)
+    return hand.give_back(state, because("ANCHOR_SILENCE", seconds=seconds), now_ms, busy=True)
 
 
 def on_joined(state: State, now_ms: int) -> list[Command]:

@@ -6,7 +6,7 @@ They are apart because a lost link never stops training. Only the handlers of `l
 from dataclasses import dataclass, field
 from enum import Enum
 
-from services.common.protocol.messages import Chunk, Message, Task, TaskRef, What
+from services.common.protocol.messages import Chunk, Message, Reason, Task, TaskRef, What
 from services.worker.core import limits
 from services.worker.core.commands import Command, Say
 from services.worker.core.events import Anchor, Delta, Fault
@@ -206,15 +206,15 @@ class State:
     """How often people were told that it still starts."""
     trainer_deaths: int = 0
     """In a row, without a finished task between."""
-    trainer_paused: str = ""
-    """Why the trainer takes no tasks for a while; empty if it does."""
+    trainer_paused: Reason | None = None
+    """Why the trainer takes no tasks for a while; None if it does."""
     given: Task | None = None
     """The one task that the trainer has and has not answered; a cancelled one too."""
     step_ms: int = 0
     """The duration of the last step known."""
 
-    storage_paused: str = ""
-    """Why nothing can be written to the slot; empty if it can."""
+    storage_paused: Reason | None = None
+    """Why nothing can be written to the slot; None if it can."""
     storage_failures: int = 0
     """In a row, without a finished task between."""
     storage_needed_bytes: int = 0
@@ -232,8 +232,8 @@ class State:
             self.timers.pop(timer, None)
 
     @property
-    def paused(self) -> str:
-        """Why this worker takes no tasks; empty if it does."""
+    def paused(self) -> Reason | None:
+        """Why this worker takes no tasks; None if it does."""
         return self.trainer_paused or self.storage_paused
 
     def here(self) -> str:

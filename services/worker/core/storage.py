@@ -1,6 +1,6 @@
 """A full or broken disk: this worker says so, takes no work, and looks later and later whether the disk works again."""
 
-from services.common.protocol.messages import Drain
+from services.common.protocol.messages import Drain, Reason, because
 from services.worker.core import hand, limits, replica, training
 from services.worker.core.commands import CheckStorage, Command, Say, Send
 from services.worker.core.events import StorageFailed, StorageWorks
@@ -11,23 +11,23 @@ FILES_PER_TASK = 5  # anchor, delta, residual before and after, updates
 
 def on_storage_failed(state: State, event: StorageFailed, now_ms: int) -> list[Command]:
     """Pause, and hand the task back whose file it was. DRAIN goes first, so that no other task comes in between."""
-    task = state.task
+    task, reason = state.task, because("DISK_FAILED", why=event.text)
     if event.lease:
         training.over(state, event.lease)
     if task is not None:
         state.storage_needed_bytes = FILES_PER_TASK * BYTES_PER_PARAMETER * task.n_parameters
-    commands = pause(state, event.text, now_ms)
+    commands = pause(state, reason, now_ms)
     if task is not None and (event.lease == task.ref.lease or (not event.lease and replica.is_awaited(state))):
         replica.void(state)  # its file may be what failed
-        return commands + hand.give_back(state, event.text, now_ms, busy=True)
+        return commands + hand.give_back(state, reason, now_ms, busy=True)
     if not event.lease:
         state.download = None
     return commands + training.give_next(state, now_ms)
 
 
-def pause(state: State, reason: str, now_ms: int) -> list[Command]:
+def pause(state: State, reason: Reason, now_ms: int) -> list[Command]:
     """Take no tasks; look again after a wait that doubles with each failure."""
-    if state.storage_paused and Timer.STORAGE in state.timers:
+    if state.storage_paused is not None and Timer.STORAGE in state.timers:
         return []  # the same trouble: one look is due already
     state.storage_failures += 1
     doublings = min(state.storage_failures - 1, 16)
@@ -35,8 +35,14 @@ def pause(state: State, reason: str, now_ms: int) -> list[Command]:
     state.arm(Timer.STORAGE, now_ms + wait_ms)
     is_news = reason != state.storage_paused
     state.storage_paused = reason
-    drain = [Send(Drain(term=state.term, reason=state.paused))] if is_news and state.joined() else []
+    drain = drained(state) if is_news and state.joined() else []
     return [Say("WARN", f"{reason}; trying again in {wait_ms // 1000} s"), *drain]
+
+
+def drained(state: State) -> list[Command]:
+    """Tell the master why no tasks are taken, if so."""
+    why = state.paused
+    return [] if why is None else [Send(Drain(term=state.term, reason=why.text, reason_said=why))]
 
 
 def on_storage_timer(state: State, now_ms: int) -> list[Command]:
@@ -48,7 +54,7 @@ def on_storage_timer(state: State, now_ms: int) -> list[Command]:
 def on_storage_works(state: State, event: StorageWorks, now_ms: int) -> list[Command]:
     """Take tasks again; the next HEARTBEAT tells the master."""
     del event, now_ms
-    if not state.storage_paused:
+    if state.storage_paused is None:
         return []
-    state.storage_paused = ""
+    state.storage_paused = None
     return [Say("TASK", "the disk works again; this PC takes tasks")]

@@ -1,6 +1,6 @@
 """The trainer process as the session sees it: starting, ready, standing still, gone, started again with a limit."""
 
-from services.common.protocol.messages import Drain
+from services.common.protocol.messages import Drain, Reason, because
 from services.worker.core import hand, limits, training
 from services.worker.core.commands import CheckAnchor, Command, Say, Send, StartTrainer, StopTrainer
 from services.worker.core.events import TrainerExited, TrainerReady
@@ -18,13 +18,13 @@ def ready(state: State, event: TrainerReady, now_ms: int) -> list[Command]:
     """It may have the task that waited for it."""
     state.trainer_ready = True
     state.score = event.score
-    state.trainer_paused = ""
+    state.trainer_paused = None
     state.disarm(Timer.TRAINER_READY)
     said = Say("TRAINER", f"process {event.pid} is ready: {event.score:.0f} samples/s")
     return [said, *training.give_next(state, now_ms)]
 
 
-def restart(state: State, reason: str, now_ms: int) -> list[Command]:
+def restart(state: State, reason: Reason, now_ms: int) -> list[Command]:
     """It is gone: its task goes back, it is started later and later, and in the end no tasks are taken till then."""
     was_ready, state.trainer_ready = state.trainer_ready, False
     state.given = state.trained = None
@@ -32,14 +32,14 @@ def restart(state: State, reason: str, now_ms: int) -> list[Command]:
     state.trainer_deaths += 1
     wait_ms = limits.TRAINER_RETRY_MS[min(state.trainer_deaths, len(limits.TRAINER_RETRY_MS)) - 1]
     state.arm(Timer.TRAINER_START, now_ms + wait_ms)
-    text = f"{reason}; starting it again in {wait_ms // 1000} s"
-    commands: list[Command] = [Say("WARN", text), *([CheckAnchor()] if state.moving is not None else [])]
+    again = because("TRAINER_AGAIN", why=reason, seconds=wait_ms // 1000)
+    commands: list[Command] = [Say("WARN", again.text), *([CheckAnchor()] if state.moving is not None else [])]
     if state.trainer_deaths >= limits.TRAINER_DEATHS_BEFORE_PAUSE:
-        state.trainer_paused = f"{reason}, {state.trainer_deaths} times in a row"
+        paused = state.trainer_paused = because("TRAINER_DIES", why=reason, times=state.trainer_deaths)
         if state.joined():
-            commands.append(Send(Drain(term=state.term, reason=state.trainer_paused)))
-    if state.work is Work.TRAINING and (was_ready or state.trainer_paused):
-        commands += hand.give_back(state, text, now_ms)
+            commands.append(Send(Drain(term=state.term, reason=paused.text, reason_said=paused)))
+    if state.work is Work.TRAINING and (was_ready or state.trainer_paused is not None):
+        commands += hand.give_back(state, again, now_ms)
     return commands
 
 
@@ -61,10 +61,7 @@ def on_starting(state: State, now_ms: int) -> list[Command]:
         state.arm(Timer.TRAINER_READY, now_ms + limits.TRAINER_WORD_EVERY_MS)
         joins = "" if state.score is not None else "; this PC joins as soon as it is ready"
         return [Say("TRAINER", f"the trainer has been starting for {waited_ms // 1000} s{joins}")]
-    reason = (
-        f"the trainer was not ready in {limits.TRAINER_READY_MS // 1000} s "
-        "(is this PC very busy, or does a virus scanner hold Python back?)"
-    )
+    reason = because("TRAINER_NOT_READY", seconds=limits.TRAINER_READY_MS // 1000)
     return [StopTrainer(), *restart(state, reason, now_ms)]
 
 
@@ -72,5 +69,5 @@ def on_standstill(state: State, now_ms: int) -> list[Command]:
     """It has a task and does not get on: stopped, swapped out, or stuck in reading."""
     if state.given is None:
         return []
-    reason = f"the trainer made no progress for {training.step_wait_ms(state) // 1000} s"
+    reason = because("TRAINER_STANDS", seconds=training.step_wait_ms(state) // 1000)
     return [StopTrainer(), *restart(state, reason, now_ms)]

@@ -3,7 +3,16 @@
 A delta leaves the slot only when ROUND_CLOSED names its round, when ACK says stale, refused or closed, or by CANCEL.
 """
 
-from services.common.protocol.messages import Ack, Cancel, Credit, DeltaBegin, DeltaCommit, RoundClosed, TaskRefuse
+from services.common.protocol.messages import (
+    Ack,
+    Cancel,
+    Credit,
+    DeltaBegin,
+    DeltaCommit,
+    RoundClosed,
+    TaskRefuse,
+    because,
+)
 from services.worker.core import limits
 from services.worker.core.commands import Command, ForgetDelta, KeepDelta, Say, Send, SendChunks
 from services.worker.core.events import Delta, DeltaUnreadable
@@ -161,7 +170,9 @@ def on_delta_unreadable(state: State, event: DeltaUnreadable, now_ms: int) -> li
     state.read_faults = 0
     commands: list[Command] = [Say("WARN", f"{place(delta.ref)}: the delta is lost: {event.text}")]
     if state.joined():
-        commands.append(Send(TaskRefuse(term=state.term, ref=delta.ref, reason=event.text, busy=True)))
+        why = because("DISK_FAILED", why=event.text)
+        refuse = TaskRefuse(term=state.term, ref=delta.ref, reason=why.text, reason_said=why, busy=True)
+        commands.append(Send(refuse))
     return commands + forget(state, delta) + settle(state, now_ms)
 
 

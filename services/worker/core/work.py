@@ -1,6 +1,15 @@
 """One task: take it or hand it back, train, hold the delta. Its anchor is `replica`, what follows `upload`."""
 
-from services.common.protocol.messages import Cancel, Progress, RoundClosed, Task, TaskAck, encoded_bytes
+from services.common.protocol.messages import (
+    Cancel,
+    Progress,
+    Reason,
+    RoundClosed,
+    Task,
+    TaskAck,
+    because,
+    encoded_bytes,
+)
 from services.worker.core import hand, limits, replica, training, upload
 from services.worker.core.commands import Command, ForgetDelta, Say, Send
 from services.worker.core.events import Anchor, Delta, TrainerDone, TrainerFailed, TrainerProgress, TrainerStopped
@@ -11,12 +20,12 @@ def on_task(state: State, task: Task, now_ms: int) -> list[Command]:
     """A task while none is in hand."""
     if state.held_by(task.ref.lease) is not None:
         return [Send(TaskAck(term=state.term, ref=task.ref))]  # done already, its delta is on its way
-    if state.paused:
-        return hand.refuse(state, task, state.paused, busy=True)
+    if (paused := state.paused) is not None:
+        return hand.refuse(state, task, paused, busy=True)
     room = upload.make_room(state) if task.fresh and len(state.held) >= limits.HELD_MAX else []
     if len(state.held) >= limits.HELD_MAX:
-        return hand.refuse(state, task, f"holds {len(state.held)} deltas that no ROUND_CLOSED named yet", busy=True)
-    if reason := cannot_do(state, task):
+        return hand.refuse(state, task, because("HOLDS_DELTAS", count=len(state.held)), busy=True)
+    if (reason := cannot_do(state, task)) is not None:
         return room + hand.refuse(state, task, reason)
     state.task = training.resolve(state, task)
     state.progress_at_ms = now_ms
@@ -44,7 +53,7 @@ def on_task_while_busy(state: State, task: Task, now_ms: int) -> list[Command]:
     if task.ref.run == current.run and task.ref.round > current.round:
         said: list[Command] = [Say("TASK", f"{place(current)}: stale, round {task.ref.round} is open; dropped")]
         return said + hand.drop(state, now_ms) + on_task(state, task, now_ms)
-    return hand.refuse(state, task, f"busy with {place(current)}", busy=True)
+    return hand.refuse(state, task, because("BUSY_WITH", place=place(current)), busy=True)
 
 
 def take_queued(state: State, now_ms: int) -> list[Command]:
@@ -55,13 +64,14 @@ def take_queued(state: State, now_ms: int) -> list[Command]:
     return on_task(state, task, now_ms)
 
 
-def cannot_do(state: State, task: Task) -> str:
-    """Why this PC can never do the task; empty if it can."""
+def cannot_do(state: State, task: Task) -> Reason | None:
+    """Why this PC can never do the task; None if it can."""
     copies = limits.PARAMETER_COPIES_ADAMW if task.inner.get("name") == "adamw" else limits.PARAMETER_COPIES
     needed_mib = task.n_parameters * BYTES_PER_PARAMETER * copies // 2**20
     if needed_mib > state.facts.memory_mib:
-        return f"{task.n_parameters} parameters need {needed_mib} MiB of memory, this PC has {state.facts.memory_mib}"
-    return ""
+        memory_mib = state.facts.memory_mib
+        return because("MEMORY", parameters=task.n_parameters, needed_mib=needed_mib, memory_mib=memory_mib)
+    return None
 
 
 def on_progress(state: State, event: TrainerProgress, now_ms: int) -> list[Command]:
@@ -98,7 +108,7 @@ def on_done(state: State, event: TrainerDone, now_ms: int) -> list[Command]:
     needed = encoded_bytes(state.task.encoding, state.task.n_parameters)
     if event.delta_bytes != needed:
         return [
-            *hand.give_back(state, f"the delta has {event.delta_bytes} bytes, needed are {needed}", now_ms),
+            *hand.give_back(state, because("DELTA_LENGTH", bytes=event.delta_bytes, needed=needed), now_ms),
             ForgetDelta(event.lease),
         ]
     state.trainer_deaths = state.storage_failures = 0
@@ -136,7 +146,7 @@ def on_trainer_failed(state: State, event: TrainerFailed, now_ms: int) -> list[C
     if state.task is None or event.lease != state.task.ref.lease:
         return training.give_next(state, now_ms)
     replica.void(state)  # the file of the anchor may be what is wrong
-    return hand.give_back(state, event.reason, now_ms)
+    return hand.give_back(state, because("TRAINER_FAILED", why=event.reason), now_ms)
 
 
 def on_trainer_stopped(state: State, event: TrainerStopped, now_ms: int) -> list[Command]:
@@ -144,7 +154,7 @@ def on_trainer_stopped(state: State, event: TrainerStopped, now_ms: int) -> list
     in_hand = state.work is Work.TRAINING and state.task is not None and event.lease == state.task.ref.lease
     training.over(state, event.lease)
     if in_hand and Timer.TRAINER_FREE not in state.timers:
-        return hand.give_back(state, "the trainer stopped it by itself", now_ms, busy=True)
+        return hand.give_back(state, because("TRAINER_STOPPED"), now_ms, busy=True)
     return training.give_next(state, now_ms)
 
 
@@ -153,7 +163,7 @@ def on_trainer_late(state: State, now_ms: int) -> list[Command]:
     if state.task is None:
         return []
     seconds = limits.TRAINER_FREE_MS // 1000
-    return hand.give_back(state, f"the trainer was not free for it in {seconds} s", now_ms, busy=True)
+    return hand.give_back(state, because("TRAINER_BUSY", seconds=seconds), now_ms, busy=True)
 
 
 def on_cancel(state: State, message: Cancel, now_ms: int) -> list[Command]:

@@ -16,6 +16,7 @@ from services.common.errors import ProtocolError
 from services.common.host.logs import Log
 from services.common.protocol.codec import crc32, decode_to_worker, encode
 from services.common.protocol.messages import DeltaChunk
+from services.common.protocol.reasons import Reason
 from services.worker.core import commands as c
 from services.worker.core import events as e
 from services.worker.core.session import Session
@@ -42,7 +43,7 @@ class Agent:
         self._trainer = TrainerChild(self._context, threads, score, log)
         self._session = Session(facts)
         self._payload: memoryview | None = None
-        self._stop_reason = ""
+        self._stop_reason: Reason | None = None
         self._running = True
         self._chance = random.Random(secrets.randbits(64))  # noqa: S311 - spreads waits; keys come from elsewhere
 
@@ -56,7 +57,7 @@ class Agent:
         """Process id of the trainer, while there is one."""
         return self._trainer.pid
 
-    def stop(self, reason: str) -> None:
+    def stop(self, reason: Reason) -> None:
         """Ask it to end; safe from a signal handler and from any thread."""
         self._stop_reason = reason
 
@@ -75,7 +76,7 @@ class Agent:
         for socket in (self._trainer.lines, *self._link.sockets):
             poller.register(socket, zmq.POLLIN)
         poller.poll(POLL_MS)
-        if self._stop_reason:
+        if self._stop_reason is not None:
             self._step(e.Stop(self._stop_reason))
             return
         for event in self._link.events():

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from services.common.host.children import Child
 from services.common.host.logs import Log
 from services.common.protocol.messages import Task
+from services.common.protocol.reasons import Reason, because
 from services.worker.core.events import (
     Anchored,
     AnchorWrong,
@@ -69,12 +70,12 @@ def trainer_environment(environment: Mapping[str, str], threads: int, score: flo
     return kept
 
 
-def exit_reason(code: int) -> str:
-    """How the trainer ended, for people."""
+def exit_reason(code: int) -> Reason:
+    """How the trainer ended."""
     if code == SIGKILL_CODE:
-        return "the trainer was killed (signal 9; perhaps this PC ran out of memory)"
+        return because("TRAINER_KILLED")
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
-    return f"the trainer ended by itself ({how}); its last words are above"
+    return because("TRAINER_ENDED", how=how)
 
 
 def read_line(line: bytes) -> TrainerEvent | None:
@@ -115,8 +116,7 @@ class TrainerChild:
         try:
             self._child = Child(MODULE, self._env, self._on_line, self._log)
         except (OSError, RuntimeError) as error:  # no process, file or memory left; RuntimeError: no thread
-            text = f"the trainer could not be started ({error}); close some programs or restart this PC"
-            return TrainerExited(text)
+            return TrainerExited(because("TRAINER_NOT_STARTED", why=str(error)))
         return None
 
     def stop(self) -> None:

@@ -18,6 +18,7 @@ from services.common.learning.datasets import describe
 from services.common.learning.models import build_model
 from services.common.learning.parameters import Floats, digest
 from services.common.protocol.messages import Task, TaskRef
+from services.common.protocol.reasons import said
 from services.worker.settings import WorkerSettings
 from services.worker.shell.agent import Agent
 from services.worker.shell.slot import Slot, take_slot
@@ -120,7 +121,7 @@ def start_agent(tmp_path: Path) -> Iterator[StartAgent]:
 
     yield start
     for agent, thread in agents:
-        agent.stop("the test is over")
+        agent.stop(said("the test is over"))
         thread.join()
     slot.release()
 

@@ -162,7 +162,7 @@ def test_a_cancelled_next_task_is_forgotten() -> None:
 
 def test_a_trainer_that_died_has_nothing_to_go_on_from() -> None:
     worker = in_the_second_round()
-    worker(e.TrainerExited("killed"))
+    worker(e.TrainerExited(messages.said("killed")))
     worker.wait(2_000, keep=True)
     worker(e.TrainerReady(50.0))
     again = ahead(2).model_copy(update={"ref": ref(2).model_copy(update={"lease": "again"})})

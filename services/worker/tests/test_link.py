@@ -234,7 +234,7 @@ def test_a_final_word_parks(last_word: messages.Message) -> None:
     lines = said(worker.wait(1_200_000)).splitlines()
     assert len(lines) == 2
     assert worker(e.LinkUp()) == []
-    assert has(worker(e.Stop("bye")), c.Exit)
+    assert has(worker(e.Stop(messages.said("bye"))), c.Exit)
 
 
 def test_a_parked_slot_stays_parked_and_says_why() -> None:
@@ -265,8 +265,8 @@ def test_stop_says_goodbye_and_ends() -> None:
     worker = Driver()
     worker.join()
     worker.train()
-    commands = worker(e.Stop("SIGTERM"))
+    commands = worker(e.Stop(messages.said("SIGTERM")))
     assert [type(one) for one in commands] == [c.Say, c.Send, c.StopTrainer, c.Disconnect, c.Exit]
     assert only(commands, c.Disconnect).linger_ms == limits.BYE_LINGER_MS
-    assert worker(e.TrainerExited("killed")) == []
+    assert worker(e.TrainerExited(messages.said("killed"))) == []
     assert worker.wait(60_000) == []

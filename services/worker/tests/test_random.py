@@ -81,7 +81,7 @@ def of_master() -> st.SearchStrategy[e.Event]:
 def of_this_pc() -> st.SearchStrategy[e.Event]:
     """What happens here, also at the wrong time."""
     return st.one_of(
-        st.sampled_from([e.LinkUp(), e.LinkDown(), e.TrainerReady(1.0), e.TrainerExited("gone")]),
+        st.sampled_from([e.LinkUp(), e.LinkDown(), e.TrainerReady(1.0), e.TrainerExited(messages.said("gone"))]),
         st.builds(e.LinkFailed, st.sampled_from(list(e.Fault))),
         st.sampled_from(
             [e.AnchorChecked(f"{0:032x}"), e.AnchorChecked(BAD), e.StorageFailed("full"), e.StorageWorks()]
@@ -145,7 +145,7 @@ def next_of_trainer(worker: Driver, step: str) -> list[c.Command]:
     answers: dict[str, e.Event] = {
         "wrong": e.AnchorWrong(lease, "why"),
         "stopped": e.TrainerStopped(lease),
-        "gone": e.TrainerExited("why"),
+        "gone": e.TrainerExited(messages.said("why")),
     }
     commands = worker(answers[step])
     if not has(commands, c.CheckAnchor):

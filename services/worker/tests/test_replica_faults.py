@@ -77,7 +77,7 @@ def test_a_trainer_that_dies_while_it_applies_updates_leaves_the_old_anchor_or_t
     left: str, stands_still: bool
 ) -> None:
     worker = applying(2)
-    commands = worker.wait(61_000, keep=True) if stands_still else worker(e.TrainerExited("killed"))
+    commands = worker.wait(61_000, keep=True) if stands_still else worker(e.TrainerExited(messages.said("killed")))
     kinds = [type(one) for one in commands]
     assert kinds.count(c.CheckAnchor) == 1
     assert not stands_still or kinds.index(c.StopTrainer) < kinds.index(c.CheckAnchor)
@@ -99,7 +99,7 @@ def test_a_task_that_waits_for_an_update_meanwhile_gets_it_or_the_whole(found: s
     worker = applying()
     worker(messages.Cancel(term=1, ref=job(1).ref, reason=""))
     assert pulled(worker(job(2))) == ("update", "run-1", 2, [0, 1])
-    assert sent(worker(e.TrainerExited("killed"))) == []
+    assert sent(worker(e.TrainerExited(messages.said("killed")))) == []
     commands = worker(e.AnchorChecked(found))
     worker(e.TrainerReady(1.0))
     if found == version_digest(0):
@@ -113,7 +113,7 @@ def test_a_task_that_waits_for_an_update_meanwhile_gets_it_or_the_whole(found: s
 def test_a_trainer_that_dies_later_leaves_the_anchor_alone() -> None:
     worker = applying()
     worker(e.Anchored(job(1).ref.lease))
-    assert not has(worker(e.TrainerExited("killed")), c.CheckAnchor)
+    assert not has(worker(e.TrainerExited(messages.said("killed"))), c.CheckAnchor)
 
 
 FULL = e.StorageFailed("the disk is full")

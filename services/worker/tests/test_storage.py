@@ -23,7 +23,8 @@ def test_a_full_disk_hands_the_task_back_after_it_has_said_that_no_other_is_want
     worker(task())
     commands = worker(FULL)
     assert sent(commands) == ["Drain", "TaskRefuse"]
-    assert message(commands, messages.Drain).reason == FULL.text
+    drain = message(commands, messages.Drain)
+    assert (drain.reason, drain.reason_said) == (FULL.text, messages.because("DISK_FAILED", why=FULL.text))
     refused = message(commands, messages.TaskRefuse)
     assert (refused.reason, refused.busy) == (FULL.text, True)
     assert said(commands).splitlines()[0] == f"{FULL.text}; trying again in 10 s"
@@ -120,6 +121,6 @@ def test_without_a_link_the_pause_is_said_after_the_next_welcome() -> None:
 
 def test_a_trainer_that_is_ready_does_not_end_the_pause_of_the_disk() -> None:
     worker = paused()
-    worker(e.TrainerExited("gone"))
+    worker(e.TrainerExited(messages.said("gone")))
     worker(e.TrainerReady(1.0))
     assert message(worker(task(ref(1))), messages.TaskRefuse).reason == FULL.text

@@ -176,4 +176,4 @@ def test_the_trainers_environment_has_threads_and_no_secret() -> None:
 
 @pytest.mark.parametrize("code, words", [(-9, "out of memory"), (-11, "signal 11"), (1, "exit code 1")])
 def test_how_it_ended_in_words(code: int, words: str) -> None:
-    assert words in exit_reason(code)
+    assert words in exit_reason(code).text

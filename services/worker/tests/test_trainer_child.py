@@ -27,8 +27,8 @@ def test_a_trainer_that_cannot_be_started_is_one_that_ended(
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     ended = child.start()
     assert ended is not None
-    assert ended.reason.startswith("the trainer could not be started (")
-    assert ended.reason.endswith("); close some programs or restart this PC")
+    assert ended.reason.text.startswith("the trainer could not be started (")
+    assert ended.reason.text.endswith("); close some programs or restart this PC")
     assert child.pid is None
 
 
@@ -45,7 +45,7 @@ def test_what_is_no_line_of_the_trainer_is_logged_and_ignored(
             found.append(event)
     *events, ended = found
     assert events == [e.TrainerReady(2.0, 1), e.Anchored("a"), e.AnchorWrong("a", "why"), e.TrainerStopped("a")]
-    assert "exit code 0" in ended.reason  # type: ignore[union-attr]
+    assert "exit code 0" in ended.reason.text  # type: ignore[union-attr]
     said = capfd.readouterr().err
     assert '[TRAINER] said: {"t": "news", "x": 1}' in said
     assert '"score": "fast"' in said

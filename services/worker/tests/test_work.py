@@ -258,7 +258,7 @@ def test_the_death_of_the_trainer_hands_the_task_back_and_starts_it_again() -> N
     worker = Driver()
     worker.join()
     worker.train()
-    commands = worker(e.TrainerExited("the trainer was killed"))
+    commands = worker(e.TrainerExited(messages.said("the trainer was killed")))
     refused = message(commands, messages.TaskRefuse)
     assert (refused.reason, refused.busy) == ("the trainer was killed; starting it again in 1 s", False)
     assert has(worker.wait(1_000, keep=True), c.StartTrainer)
@@ -269,10 +269,10 @@ def test_the_death_of_the_trainer_hands_the_task_back_and_starts_it_again() -> N
 def test_a_task_waits_for_a_trainer_that_starts() -> None:
     worker = Driver(anchor=ANCHOR)
     worker.join()
-    worker(e.TrainerExited("gone"))
+    worker(e.TrainerExited(messages.said("gone")))
     assert not has(worker(task()), c.Train)
     assert worker(e.TrainerReady(50.0))[-1] == c.Train(task())
-    worker(e.TrainerExited("gone"))
+    worker(e.TrainerExited(messages.said("gone")))
     worker(task(ref(1)))
     commands = worker.wait(61_000, keep=True)
     assert message(commands, messages.TaskRefuse).reason == "the trainer was not free for it in 60 s"
@@ -283,7 +283,7 @@ def test_a_trainer_that_dies_three_times_in_a_row_pauses_the_worker() -> None:
     worker.join()
     for death in range(3):
         worker(task(ref(death)))
-        commands = worker(e.TrainerExited("gone"))
+        commands = worker(e.TrainerExited(messages.said("gone")))
         assert "TaskRefuse" in sent(commands)
         assert ("Drain" in sent(commands)) == (death == 2)
         if death < 2:

@@ -19,7 +19,7 @@ from services.common.protocol.codec import (
     encode,
 )
 from services.common.protocol.limits import CHUNK_BYTES_MAX, HEADER_BYTES_MAX, SENTENCE_MAX
-from services.common.protocol.messages import Bye, Chunk, Heartbeat, Task, TaskRef
+from services.common.protocol.messages import Bye, Chunk, Drain, Heartbeat, Task, TaskRef, because
 
 DECODERS: list[tuple[Callable[..., Any], Any]] = [
     (decode_from_worker, messages.FromWorker),
@@ -95,6 +95,29 @@ def test_unknown_fields_are_refused_but_not_in_the_messages_that_tell_versions_a
         decode_from_worker([b'{"t": "BYE", "term": 1, "code": "STOPPING", "reason": "", "colour": 1}'])
     reject, _ = decode_to_worker([b'{"t": "REJECT", "code": "PROTO_VERSION", "text": "", "from_the_future": [1]}'])
     assert reject.code == "PROTO_VERSION"
+
+
+def test_a_reason_travels_with_its_code_and_an_older_worker_sends_its_text_alone() -> None:
+    reason = because("TRAINER_DIES", why=because("TRAINER_KILLED"), times=3)
+    drain, _ = decode_from_worker(encode(Drain(term=1, reason=reason.text, reason_said=reason)))
+    assert drain.reason_said == reason
+    older, _ = decode_from_worker([b'{"t": "DRAIN", "term": 1, "reason": "paused"}'])
+    assert (older.reason, older.reason_said) == ("paused", None)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"3",
+        b'{"code": 1, "values": {}}',
+        b'{"code": "A", "values": {"n": [1]}}',
+        b"[" * 30_000,
+        b'{"code": "LEFT", "values": {"why": ' * 1_500 + b"1" + b"}}" * 1_500,
+    ],
+)
+def test_a_reason_that_is_none_is_refused(said: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        decode_from_worker([b'{"t": "DRAIN", "term": 1, "reason": "", "reason_said": ' + said + b"}"])
 
 
 def test_payloads_come_exactly_where_they_belong_and_are_checked() -> None:

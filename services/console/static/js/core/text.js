@@ -46,4 +46,18 @@ export function faultText(error) {
   return detail && detail !== error.code ? `${t(key)} ${detail}` : t(key);
 }
 
+/** Why something is so: by code and values where there is a sentence, else the English that came with it. */
+export const reasonOf = (said, text) => sentenceOf(said) ?? text ?? "";
+
+/** Values may be reasons themselves. Undefined when one of them is of another version, and not known here. */
+function sentenceOf(said) {
+  if (!said || !has(`reason.${said.code}`)) return undefined;
+  const values = {};
+  for (const [name, value] of Object.entries(said.values ?? {})) {
+    values[name] = value !== null && typeof value === "object" ? sentenceOf(value) : value;
+    if (values[name] === undefined) return undefined;
+  }
+  return t(`reason.${said.code}`, values);
+}
+
 const shown = (value) => (Array.isArray(value) ? value.join(", ") : String(value ?? "–"));

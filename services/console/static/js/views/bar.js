@@ -2,7 +2,7 @@
 
 import { integer, time } from "../core/format.js";
 import { prefs } from "../core/prefs.js";
-import { language, LANGUAGES, speak, t } from "../core/text.js";
+import { language, LANGUAGES, reasonOf, speak, t } from "../core/text.js";
 import { html, useEffect, useState } from "../ui/html.js";
 
 const GLYPHS = { live: "●", stale: "▲", connecting: "◌" };
@@ -17,10 +17,10 @@ export function freshness(store) {
     const since = time(lost.since);
     return { state: "stale", word: t("link.console", { time: since }), banner: t("banner.console", { time: since }) };
   }
-  const { state: word, since_ms: since, reason } = store.link.value;
+  const { state: word, since_ms: since, reason, reason_said: said } = store.link.value;
   if (word === "live") return { state: word, word: t("link.live"), banner: "" };
   const key = word === "stale" ? "stale" : "connecting";
-  const facts = { time: time(since), reason };
+  const facts = { time: time(since), reason: reasonOf(said, reason) };
   return { state: key, word: t(`link.${key}`, facts), banner: t(`banner.${key}`, facts) };
 }
 

@@ -3,7 +3,7 @@
 import { integer } from "../core/format.js";
 import { href } from "../core/route.js";
 import { isActive } from "../core/run.js";
-import { t } from "../core/text.js";
+import { reasonOf, t } from "../core/text.js";
 import { sorted, SORTS, stateOf } from "../core/workers.js";
 import { confirm } from "../ui/dialog.js";
 import { classes, html, signal, useAction, useComputed, useEffect, useRef, useSignal } from "../ui/html.js";
@@ -135,7 +135,8 @@ function about(workers) {
 function matches(worker) {
   const wanted = filter.value.trim().toLowerCase();
   if (!wanted) return true;
-  const texts = [worker.name, worker.platform, worker.reason, t(`workers.state.${stateOf(worker).name}`)];
+  const reason = reasonOf(worker.reason_said, worker.reason);
+  const texts = [worker.name, worker.platform, reason, t(`workers.state.${stateOf(worker).name}`)];
   return texts.some((text) => (text || "").toLowerCase().includes(wanted));
 }
 

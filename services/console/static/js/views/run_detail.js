@@ -8,7 +8,7 @@ import { prefs } from "../core/prefs.js";
 import { forgetRounds, resultsOf } from "../core/rounds.js";
 import { href } from "../core/route.js";
 import { phaseOf, PHASES } from "../core/run.js";
-import { t } from "../core/text.js";
+import { reasonOf, t } from "../core/text.js";
 import { Chart } from "../ui/chart.js";
 import { html, useEffect, useMemo, useSignal } from "../ui/html.js";
 import { Figures, Guide, Mark, Notice, Panel } from "../ui/panel.js";
@@ -60,7 +60,7 @@ function Detail({ store, api, told }) {
     <${Panel} id="run-detail" title=${run.name ?? run.spec?.name ?? run.id} meta=${`${run.spec?.dataset} · ${run.id}`}>
       <p class="run-line">
         <span class="phase"><${Mark} glyph=${glyph} kind=${kind}>${t(`phase.${phase}`)}<//></span>
-        <span class="reason">${run.reason}</span>
+        <span class="reason">${reasonOf(run.reason_said, run.reason)}</span>
       </p>
       <${Figures} items=${figures(run, results)} />
       ${found.cut && html`<p class="muted">${t("runs.cut")}</p>`}

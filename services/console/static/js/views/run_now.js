@@ -3,7 +3,7 @@
 import { duration, integer, loss, percent, rate } from "../core/format.js";
 import { href } from "../core/route.js";
 import { canResume, etaOf, isActive, phaseOf, PHASES } from "../core/run.js";
-import { t } from "../core/text.js";
+import { reasonOf, t } from "../core/text.js";
 import { confirm } from "../ui/dialog.js";
 import { html, useAction, useEffect, useRef } from "../ui/html.js";
 import { Figures, Notice, Panel } from "../ui/panel.js";
@@ -24,7 +24,7 @@ export function RunNow({ store, api, say, brief }) {
     <${Panel} id="run" title=${t("run.title")} meta=${run && about(run)}>
       <p class="run-line">
         <span class=${`phase ${kind}`}><span aria-hidden="true">${glyph} </span>${t(`phase.${name}`)}</span>
-        <span class="reason">${run ? run.reason : nothing(store)}</span>
+        <span class="reason">${run ? reasonOf(run.reason_said, run.reason) : nothing(store)}</span>
       </p>
       ${run && html`<${Progress} run=${run} />`}
       ${run && html`<${Figures} items=${figures(run)} />`}
@@ -106,7 +106,8 @@ function useMilestones(run, say) {
   const now = run ? `${run.id} ${name}` : "";
   useEffect(() => {
     if (spoken.current && now && spoken.current !== now) {
-      say(t("run.phaseNow", { name: run.name, phase: t(`phase.${name}`), reason: run.reason }));
+      const reason = reasonOf(run.reason_said, run.reason);
+      say(t("run.phaseNow", { name: run.name, phase: t(`phase.${name}`), reason }));
     }
     spoken.current = now;
   }, [now]);

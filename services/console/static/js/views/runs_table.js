@@ -6,7 +6,7 @@ import { joined, resultsOf, roundsOf } from "../core/rounds.js";
 import { href } from "../core/route.js";
 import { phaseOf, PHASES } from "../core/run.js";
 import { compared, toggleCompared } from "../core/run_list.js";
-import { t } from "../core/text.js";
+import { reasonOf, t } from "../core/text.js";
 import { html, useComputed, useEffect, useRef, useState } from "../ui/html.js";
 import { Mark } from "../ui/panel.js";
 import { Spark } from "../ui/spark.js";
@@ -47,6 +47,7 @@ function Row({ store, api, told }) {
   const phase = phaseOf(run);
   const [glyph, kind] = PHASES[phase] ?? PHASES.IDLE;
   const wait = state === "wait" ? "…" : NONE;
+  const reason = reasonOf(run.reason_said, run.reason);
   return html`
     <tr ref=${place} class=${chosen && "chosen"}>
       <td class="pick">
@@ -64,7 +65,7 @@ function Row({ store, api, told }) {
       </th>
       <td class="state">
         <${Mark} glyph=${glyph} kind=${kind}>${t(`phase.${phase}`)}<//>
-        <small class="clamp" title=${run.reason}>${run.reason}</small>
+        <small class="clamp" title=${reason}>${reason}</small>
       </td>
       <td class="number" data-label=${t("runs.rounds")}>
         ${state === "wait" && closed === 0 ? "…" : integer(run.version ?? closed)}

@@ -1,7 +1,7 @@
 // One worker as a row. It is made anew when that worker changes; what changes with time alone are small parts of it.
 
 import { bytes, duration, integer, NONE, percent, rate } from "../core/format.js";
-import { has, language, t } from "../core/text.js";
+import { has, language, reasonOf, t } from "../core/text.js";
 import { adviceOf, GLYPHS, KINDS, LAMPS, lampsOf, stateOf } from "../core/workers.js";
 import { computed, html, useMemo } from "../ui/html.js";
 
@@ -60,7 +60,7 @@ function State({ worker, store, second, trains }) {
   const word = [has(key) ? t(key) : state.name, state.step, silent].filter(Boolean).join(" ");
   return html`
     <span class=${KINDS[state.lamp]}><span aria-hidden="true">${GLYPHS[state.lamp]} </span>${word}</span>
-    ${worker.reason && html`<small>${worker.reason}</small>`}
+    ${worker.reason && html`<small>${reasonOf(worker.reason_said, worker.reason)}</small>`}
     ${adviceOf(worker, state, trains.value).map(
       (one) => html`<small class="advice" key=${one}>→ ${t(`workers.advice.${one}`)}</small>`,
     )}

@@ -1,6 +1,6 @@
 // The checkpoints kept for the current run, each to download; and where the model is copied to.
 
-import { t } from "../../core/text.js";
+import { reasonOf, t } from "../../core/text.js";
 import { html } from "../../ui/html.js";
 import { Empty, Panel } from "../../ui/panel.js";
 import { Checkpoints } from "../checkpoints.js";
@@ -19,7 +19,8 @@ export function CheckpointsPanel({ store, api }) {
 
 /** Where the copy is, or why there is none; nothing where the master tells nothing of it. */
 function Copied({ run }) {
-  const { model_file: file, model_version: version, model_reason: reason, model_path: path } = run;
+  const { model_file: file, model_version: version, model_path: path } = run;
+  const reason = reasonOf(run.model_reason_said, run.model_reason);
   if (!path) return null;
   return html`
     <p class="copied muted">
