@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from bench.speed import mnist
-from services.common.learning.datasets import Dataset
+from services.common.learning.examples import Dataset
 from services.common.learning.inner import InnerOptimizer
 from services.common.learning.local_steps import LocalResult, LocalTask, OnBase, OnStep, run_local_steps
 from services.common.learning.models import Model

@@ -82,7 +82,7 @@ def _torch(widths: tuple[int, ...], spec: dict[str, Any], steps: int, dataset: D
         layers += [torch.nn.Linear(inputs, outputs), torch.nn.ReLU()]
     model = torch.nn.Sequential(*layers[:-1])
     optimizer = _torch_optimizer(model, spec)
-    x, y = torch.tensor(dataset.x_train), torch.tensor(dataset.y_train)
+    x, y = torch.tensor(dataset.x_train[:]), torch.tensor(dataset.y_train)
 
     def turn() -> None:
         for rows in torch.randperm(len(y))[: steps * BATCH].split(BATCH):

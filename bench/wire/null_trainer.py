@@ -9,7 +9,7 @@ import os
 import numpy as np
 
 from bench.wire import times
-from services.common.learning.datasets import Dataset
+from services.common.learning.examples import Dataset
 from services.common.learning.inner import InnerOptimizer
 from services.common.learning.local_steps import LocalResult, LocalTask, OnBase, OnStep
 from services.common.learning.models import Model

@@ -4,7 +4,8 @@ from services.common.learning import encodings
 from services.common.learning.bits import SEED_MAX
 from services.common.learning.cards import catalog
 from services.common.learning.checking import BAD_SPEC, faults_of, summary
-from services.common.learning.datasets import Dataset, Descriptor, describe, load
+from services.common.learning.datasets import Descriptor, describe, load
+from services.common.learning.examples import Dataset
 from services.common.learning.fold import Accumulator
 from services.common.learning.inner import InnerOptimizer, build_inner
 from services.common.learning.local_steps import Cancelled, LocalResult, LocalTask, run_local_steps

@@ -1,13 +1,12 @@
 """Data sets: a descriptor (plain data, small enough for a message) and the arrays every machine makes of it.
 
 `describe` runs once, where a run is made; `load` runs on every machine and compares digests, so two machines either
-hold the same bits or are told so. Not for a user's own files, which travel as blobs.
+hold the same bits or are told so. A user's own files travel as blobs: `stored` opens those.
 """
 
 import hashlib
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,17 @@ from typing import Any
 import numpy as np
 
 from services.common.errors import DatasetError, quoted
+from services.common.learning import stored
 from services.common.learning.bits import SEED_MAX, Purpose, raw_bits, shuffled
+from services.common.learning.examples import Dataset
 from services.common.learning.generators import GENERATORS
 from services.common.learning.parameters import Floats, Ints
 
 Descriptor = dict[str, Any]
-"""`{"kind": "builtin", "name": ..., "seed": ..., "n": ..., "digest": ...}`; n counts train and test together."""
+"""`{"kind": "builtin", "name": ..., "seed": ..., "n": ..., "digest": ...}`; n counts train and test together.
+
+Or `{"kind": "stored", ...}`: see `stored`.
+"""
 
 PREFIX = "builtin:"
 """Users of the first MAHE write `builtin:rings4`."""
@@ -37,37 +41,6 @@ _DIGITS_FILE = Path(__file__).parent / "data" / "digits.npz"
 _FIELDS = ("digest", "kind", "n", "name", "seed")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Dataset:
-    """Training and test examples; all arrays are read-only and C-contiguous."""
-
-    name: str
-    x_train: Floats
-    """float32[train, dimensions]"""
-    y_train: Ints
-    """int64[train], 0..classes-1"""
-    x_test: Floats
-    y_test: Ints
-    classes: int
-    digest: str
-    """SHA-256 of shapes and bytes of the four arrays, 64 hex digits."""
-
-    def summary(self) -> dict[str, Any]:
-        """JSON-able facts for pages and logs: counts, dimensions, range of the inputs, examples per class."""
-        return {
-            "name": self.name,
-            "dimensions": self.x_train.shape[1],
-            "classes": self.classes,
-            "train": len(self.y_train),
-            "test": len(self.y_test),
-            "input_min": float(min(self.x_train.min(), self.x_test.min())),
-            "input_max": float(max(self.x_train.max(), self.x_test.max())),
-            "train_per_class": np.bincount(self.y_train, minlength=self.classes).tolist(),
-            "test_per_class": np.bincount(self.y_test, minlength=self.classes).tolist(),
-            "digest": self.digest,
-        }
-
-
 def describe(name: str, *, seed: int = SEED_DEFAULT, n: int | None = None) -> Descriptor:
     """The descriptor of a built-in data set, with the digest this machine finds; `builtin:` before the name is allowed.
 
@@ -80,13 +53,18 @@ def describe(name: str, *, seed: int = SEED_DEFAULT, n: int | None = None) -> De
     return {"kind": "builtin", "name": plain, "seed": seed, "n": n, "digest": _digest_of(plain, seed, n)}
 
 
-def load(descriptor: Mapping[str, Any]) -> Dataset:
-    """The data set of a descriptor; DatasetError names a bad field, or both digests when the bits differ."""
+def load(descriptor: Mapping[str, Any], blobs: Path | None = None) -> Dataset:
+    """The data set of a descriptor; DatasetError names a bad field, or both digests when the bits differ.
+
+    `blobs`: the folder with the files of stored data sets, each named by its SHA-256.
+    """
+    if descriptor.get("kind") == stored.KIND:
+        return stored.load(descriptor, blobs)
     fields = sorted(descriptor)
     if fields != sorted(_FIELDS):
         raise DatasetError(f"The descriptor has the fields {quoted(fields)}; needed: exactly {', '.join(_FIELDS)}.")
     if descriptor["kind"] != "builtin":
-        raise DatasetError(f"dataset kind is {quoted(descriptor['kind'])}; allowed: 'builtin'.")
+        raise DatasetError(f"dataset kind is {quoted(descriptor['kind'])}; allowed: 'builtin', 'stored'.")
     name = descriptor["name"]
     name = name.removeprefix(PREFIX) if isinstance(name, str) else name
     _check(name, descriptor["seed"], descriptor["n"])

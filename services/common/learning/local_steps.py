@@ -11,7 +11,7 @@ from itertools import cycle, islice
 import numpy as np
 
 from services.common.kernels import reduce_add
-from services.common.learning.datasets import Dataset
+from services.common.learning.examples import Dataset
 from services.common.learning.inner import InnerOptimizer
 from services.common.learning.models import Model
 from services.common.learning.parameters import Floats, aligned_empty

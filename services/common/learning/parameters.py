@@ -6,6 +6,7 @@ Everything that moves, folds, encodes or stores parameters sees the flat vector;
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,8 @@ import xxhash
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
+Targets = npt.NDArray[Any]
+"""What is learnt, one a row: int64 labels 0..classes-1, or float32 numbers, standardised."""
 
 TakePart = Callable[[int, Floats], None]
 """(start, gradient of the parameters from `start` on): uses it; the array is the model's, valid until it returns."""

@@ -1,7 +1,8 @@
-"""The dense classifier behind the families `softmax` (no hidden layer) and `mlp` (ReLU layers), in NumPy float32.
+"""The dense network behind the families `softmax` and `linear` (no hidden layer) and `mlp` (ReLU layers), in float32.
 
-Gradients by backpropagation (Rumelhart, Hinton & Williams, Nature 323, 1986) of the mean cross-entropy. Matrix products
-are BLAS calls: bits are equal on machines of one CPU type, BLAS build and thread count, not between them.
+Gradients by backpropagation (Rumelhart, Hinton & Williams, Nature 323, 1986) of the mean loss; what is lost is a part,
+`losses`. Matrix products are BLAS calls: bits are equal on machines of one CPU type, BLAS build and thread count, not
+between them.
 """
 
 import math
@@ -11,7 +12,9 @@ from itertools import pairwise
 import numpy as np
 
 from services.common.learning.bits import Purpose, raw_bits, unit_uniforms
-from services.common.learning.parameters import Floats, Ints, Layout, TakePart, aligned_empty, layout_of
+from services.common.learning.examples import Rows
+from services.common.learning.losses import CROSS_ENTROPY, Loss
+from services.common.learning.parameters import Floats, Layout, TakePart, Targets, aligned_empty, layout_of
 
 EVALUATION_ROWS = 4096
 """Rows per forward pass in `evaluate` and `predict`, so that memory does not grow with the data."""
@@ -21,10 +24,11 @@ PART_VALUES = 1 << 17
 
 
 class Perceptron:
-    """Layers of `widths`: inputs, hidden widths, classes. Satisfies `models.Model`."""
+    """Layers of `widths`: inputs, hidden widths, outputs (one for each class, or one). Satisfies `models.Model`."""
 
-    def __init__(self, widths: tuple[int, ...]) -> None:
+    def __init__(self, widths: tuple[int, ...], loss: Loss = CROSS_ENTROPY) -> None:
         self.widths = widths
+        self._loss = loss
         self.layout = layout_of(
             array
             for i, (rows, columns) in enumerate(pairwise(widths))
@@ -54,8 +58,8 @@ class Perceptron:
                 flat[part] = (2.0 * uniforms[part] - 1.0) * np.sqrt(6.0 / shape[0])
         return flat
 
-    def loss_and_gradient(self, params: Floats, x: Floats, y: Ints, gradient_out: Floats) -> tuple[float, int]:
-        """Mean cross-entropy of x float32[b, inputs] and labels y int64[b], and the number classified right.
+    def loss_and_gradient(self, params: Floats, x: Floats, y: Targets, gradient_out: Floats) -> tuple[float, int]:
+        """Mean loss of x float32[b, inputs] and y (int64[b] or float32[b]), and the number classified right.
 
         `gradient_out` (float32[n], the caller's) is overwritten with the gradient of the mean. Numbers that are not
         finite give a loss that is not finite, without a warning: the caller looks at the loss.
@@ -66,19 +70,18 @@ class Perceptron:
 
         return self.gradient_in_parts(params, x, y, take)
 
-    def gradient_in_parts(self, params: Floats, x: Floats, y: Ints, take: TakePart) -> tuple[float, int]:
+    def gradient_in_parts(self, params: Floats, x: Floats, y: Targets, take: TakePart) -> tuple[float, int]:
         """The same, but the gradient goes to `take` in parts that follow one another from the last to the first.
 
         Each is within one layer, and small enough for the CPU's cache; a small model is one part.
         """
         weights, biases = self._split(params)
-        rows = np.arange(len(y))
         with np.errstate(over="ignore", invalid="ignore"):
             activations = [x, *self._forward(weights, biases, x)]
             error = activations.pop()
-            loss, n_correct = _softmax_in_place(error, y)
-            error[rows, y] -= np.float32(1)
-            error /= np.float32(len(y))  # d(mean loss) / d(logits) = (p - onehot) / b
+            loss, n_correct = self._loss.measure(error, y)
+            self._loss.differentiate(error, y)
+            error /= np.float32(len(y))  # of the mean
             for i in reversed(range(len(weights))):
                 back = error
                 if i:  # before `take` changes these weights
@@ -94,36 +97,36 @@ class Perceptron:
                 error = back
         return loss / len(y), n_correct
 
-    def evaluate(self, params: Floats, x: Floats, y: Ints) -> tuple[float, float]:
-        """Mean cross-entropy and accuracy (0..1) over x float32[rows, inputs] and y int64[rows]."""
+    def evaluate(self, params: Floats, x: Rows, y: Targets) -> tuple[float, float]:
+        """Mean loss over x float32[rows, inputs] and y, and the accuracy (0..1), or R^2 where a number is learnt."""
         weights, biases = self._split(params)
         loss, n_correct = 0.0, 0
         with np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, len(y), EVALUATION_ROWS):
                 part = slice(start, start + EVALUATION_ROWS)
-                part_loss, part_correct = _softmax_in_place(self._forward(weights, biases, x[part])[-1], y[part])
+                part_loss, part_correct = self._loss.measure(self._forward(weights, biases, x[part])[-1], y[part])
                 loss += part_loss
                 n_correct += part_correct
-        return loss / len(y), n_correct / len(y)
+        return loss / len(y), self._loss.score(loss, n_correct, y)
 
-    def predict(self, params: Floats, x: Floats) -> Floats:
-        """Probabilities float32[rows, classes] for x float32[rows, inputs]; the caller owns the result."""
+    def predict(self, params: Floats, x: Rows) -> Floats:
+        """Probabilities float32[rows, classes], or numbers float32[rows, 1], for x; the caller owns the result."""
         weights, biases = self._split(params)
-        probabilities = np.empty((len(x), self.widths[-1]), dtype=np.float32)
+        answers = np.empty((len(x), self.widths[-1]), dtype=np.float32)
         with np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, len(x), EVALUATION_ROWS):
                 part = slice(start, start + EVALUATION_ROWS)
-                logits = self._forward(weights, biases, x[part])[-1]
-                _softmax_in_place(logits, np.zeros(len(logits), dtype=np.int64))
-                probabilities[part] = logits
-        return probabilities
+                outputs = self._forward(weights, biases, x[part])[-1]
+                self._loss.answer(outputs)
+                answers[part] = outputs
+        return answers
 
     def _split(self, flat: Floats) -> tuple[list[Floats], list[Floats]]:
         arrays = list(self.layout.views(flat).values())
         return arrays[0::2], arrays[1::2]
 
     def _forward(self, weights: list[Floats], biases: list[Floats], x: Floats) -> list[Floats]:
-        """The output of every layer, in this object's buffers: valid until the next call. The last are the logits."""
+        """The output of every layer, in this object's buffers: valid until the next call."""
         self._reserve(len(x))
         outputs: list[Floats] = []
         value = x
@@ -180,15 +183,3 @@ def _pieces_of(layout: Layout) -> list[list[_Piece]]:
                 part = buffer[:end] if biases is None else buffer[: end + columns]
             layers[-1].append(_Piece(slice(first, last), weights, biases, start, part))
     return layers
-
-
-def _softmax_in_place(logits: Floats, y: Ints) -> tuple[float, int]:
-    """Turns logits float32[b, classes] into probabilities; returns the summed cross-entropy and the number right."""
-    rows = np.arange(len(y))
-    n_correct = int(np.count_nonzero(logits.argmax(axis=1) == y))
-    logits -= logits.max(axis=1, keepdims=True)  # the largest is 0: exp cannot overflow
-    at_label = logits[rows, y]
-    np.exp(logits, out=logits)
-    total = logits.sum(axis=1, keepdims=True)
-    logits /= total
-    return float(np.sum(np.log(total[:, 0]) - at_label, dtype=np.float64)), n_correct

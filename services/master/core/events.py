@@ -203,6 +203,7 @@ class EvalDone:
     version: int
     loss: float
     accuracy: float
+    """0..1; where a number is learnt R^2, -1..1."""
 
 
 @dataclass(frozen=True)

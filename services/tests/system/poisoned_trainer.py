@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from services.common.learning.datasets import Dataset
+from services.common.learning.examples import Dataset
 from services.common.learning.inner import InnerOptimizer
 from services.common.learning.local_steps import LocalResult, LocalTask, OnBase, OnStep, run_local_steps
 from services.common.learning.models import Model

@@ -31,6 +31,7 @@ from services.common.host.machine import NICE_TRAINER, give_way, keep_freed_memo
 from services.common.kernels import absmax
 from services.common.learning import datasets
 from services.common.learning.encodings import encode
+from services.common.learning.examples import Dataset
 from services.common.learning.exchange import follow
 from services.common.learning.inner import InnerOptimizer, build_inner
 from services.common.learning.local_steps import Cancelled, LocalResult, LocalSteps, LocalTask, run_local_steps
@@ -60,7 +61,7 @@ class Trainer:
     def __init__(self, orders: Orders, local_steps: LocalSteps = run_local_steps) -> None:
         self._orders = orders
         self._local_steps = local_steps
-        self._datasets: dict[str, datasets.Dataset] = {}
+        self._datasets: dict[str, Dataset] = {}
         self._model: tuple[str, Model] | None = None
         self._optimizer: tuple[str, InnerOptimizer] | None = None
         self._before: State | None = None  # of the optimizer, before the task in hand
@@ -196,7 +197,7 @@ class Trainer:
             self._optimizer[1].load(self._before)
         self._before = None
 
-    def _dataset(self, descriptor: dict[str, Any]) -> datasets.Dataset:
+    def _dataset(self, descriptor: dict[str, Any]) -> Dataset:
         key = json.dumps(descriptor, sort_keys=True)
         if key not in self._datasets:
             if len(self._datasets) >= DATASETS_CACHED:
@@ -207,7 +208,7 @@ class Trainer:
                 raise DatasetError(f"the data set cannot be read ({error}); install MAHE again") from None
         return self._datasets[key]
 
-    def _build_model(self, task: Task, dataset: datasets.Dataset) -> Model:
+    def _build_model(self, task: Task, dataset: Dataset) -> Model:
         inputs = dataset.x_train.shape[1]
         key = json.dumps([task.model, inputs, dataset.classes], sort_keys=True)
         if self._model is None or self._model[0] != key:

@@ -22,7 +22,7 @@ def test_what_a_card_recommends_is_right(dataset: str) -> None:
     "change, path, words",
     [
         ({"dataset": "cats"}, "dataset", "field dataset is 'cats', allowed are digits"),
-        ({"model": {"family": "cnn"}}, "model.family", "allowed: mlp, softmax"),
+        ({"model": {"family": "cnn"}}, "model.family", "allowed: linear, mlp, softmax"),
         ({"model": {"family": "mlp"}}, "model.hidden", "a list of 1 to 8 widths"),
         ({"model": {"family": "mlp", "hidden": [8, "x"]}}, "model.hidden.1", "a whole number from 1 to 4096"),
         ({"model": {"family": "softmax", "depth": 2}}, "model.depth", "allowed: family"),

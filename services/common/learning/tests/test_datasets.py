@@ -31,9 +31,9 @@ def test_the_default_descriptor_loads_with_the_digest_every_release_must_give(na
     dataset = load(descriptor)
     assert load({**descriptor, "name": f"builtin:{name}"}).digest == dataset.digest == descriptor["digest"]
     assert (dataset.x_train.shape[1], dataset.classes) == SHAPES[name]
-    assert dataset.x_train.dtype == np.float32
+    assert dataset.x_train[:].dtype == np.float32
     assert dataset.y_train.dtype == np.int64
-    for array in (dataset.x_train, dataset.y_train, dataset.x_test, dataset.y_test):
+    for array in (dataset.x_train[:], dataset.y_train, dataset.x_test[:], dataset.y_test):
         assert array.flags.c_contiguous
         assert not array.flags.writeable
 
@@ -41,7 +41,7 @@ def test_the_default_descriptor_loads_with_the_digest_every_release_must_give(na
 @pytest.mark.parametrize("name", NAMES)
 def test_no_test_row_is_in_train_and_nothing_is_lost(name: str) -> None:
     dataset = load(describe(name))
-    train, test = ({row.tobytes() for row in x} for x in (dataset.x_train, dataset.x_test))
+    train, test = ({row.tobytes() for row in x} for x in (dataset.x_train[:], dataset.x_test[:]))
     assert not train & test
     total = describe(name)["n"]
     assert (len(dataset.y_test), len(dataset.y_train)) == (total // 5, total - total // 5)
@@ -52,15 +52,15 @@ def test_no_test_row_is_in_train_and_nothing_is_lost(name: str) -> None:
 def test_generated_values_lie_on_the_grid_and_follow_the_seed(name: str) -> None:
     dataset = load(describe(name, seed=11, n=300))
     assert len(dataset.y_train) + len(dataset.y_test) == 300
-    steps = dataset.x_train / np.float32(GRID)
+    steps = dataset.x_train[:] / np.float32(GRID)
     assert np.array_equal(steps, np.rint(steps))
-    assert np.abs(dataset.x_train).max() < 4
+    assert np.abs(dataset.x_train[:]).max() < 4
     assert dataset.digest != describe(name, n=300)["digest"]
 
 
 def test_rings_have_their_radii() -> None:
     dataset = load(describe("rings4"))
-    radius = np.hypot(dataset.x_train[:, 0], dataset.x_train[:, 1])
+    radius = np.hypot(*dataset.x_train[:].T)
     for label in range(4):
         ring = radius[dataset.y_train == label]
         assert float(ring.mean()) == pytest.approx(0.5 * (label + 1), abs=0.02)
@@ -81,7 +81,7 @@ def test_digits_are_the_bundled_images_scaled_by_sixteenths() -> None:
     sha = hashlib.sha256(path.read_bytes()).hexdigest()
     assert f"`{sha}`" in (path.parent / "README.md").read_text(encoding="utf-8")
     dataset = load(describe("digits"))
-    sixteenths = dataset.x_train * 16
+    sixteenths = dataset.x_train[:] * 16
     assert np.array_equal(sixteenths, np.rint(sixteenths))
     assert (sixteenths.min(), sixteenths.max()) == (0, 16)
 

@@ -164,7 +164,7 @@ def test_numbers_that_are_not_finite_show_in_the_loss_without_a_warning() -> Non
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ({}, "model family is None; allowed: mlp, softmax."),
+        ({}, "model family is None; allowed: linear, mlp, softmax."),
         ({"family": "cnn"}, "model family is 'cnn'"),
         ({"family": ["mlp"]}, "model family is ['mlp']"),
         ({"family": "softmax", "hidden": [4]}, "softmax model field is 'hidden'; allowed: family."),
