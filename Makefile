@@ -20,6 +20,7 @@ DEMO_OPTIONS := $(if $(ROUNDS),--rounds "$(ROUNDS)") $(if $(WORKERS),--workers "
 SIMULATE_OPTIONS := $(if $(SEED),--seed "$(SEED)") $(if $(SEEDS),--seeds "$(SEEDS)") \
 	$(if $(WORKERS),--workers "$(WORKERS)") $(if $(HOURS),--hours "$(HOURS)") $(if $(ROUNDS),--rounds "$(ROUNDS)") \
 	$(if $(NO_FAULTS),--no-faults) $(if $(UNITS),--units)
+BESIDE := -n 2 --dist loadfile  # two files of tests at a time: tests of real processes mostly wait
 REQUIREMENTS := dev console base data build compiler page
 
 # A .venv whose Python is gone (the system's was upgraded, the folder was copied from elsewhere) is made anew.
@@ -47,7 +48,7 @@ kernels: $(STAMPS)/console $(STAMPS)/compiler ## Build libkernel; COMPILER="zig 
 
 test: setup $(STAMPS)/dev ## Run the tests that need neither Chromium, containers, qemu nor many simulated hours
 	@echo "[TEST] all but the tests marked browser, containers, emulated and simulation, each a verb of its own"
-	@$(PY) -m pytest -m "not browser and not containers and not emulated and not simulation" $(ARGS)
+	@$(PY) -m pytest $(BESIDE) -m "not browser and not containers and not emulated and not simulation" $(ARGS)
 
 simulation: setup $(STAMPS)/dev ## Run 200 simulated clusters full of faults, bugs put in on purpose, kills at points
 	@$(PY) -m pytest -m simulation -s $(ARGS)
@@ -120,7 +121,7 @@ containers: images $(STAMPS)/dev ## Run the tests that need a container engine
 	@$(PY) -m pytest -m containers $(ARGS)
 
 browser: setup $(STAMPS)/dev ## Run the tests of the page in Chromium
-	@$(PY) -m pytest -m browser $(ARGS)
+	@$(PY) -m pytest $(BESIDE) -m browser $(ARGS)
 
 requirements: $(STAMPS)/dev ## Pin requirements/*.txt again from pyproject.toml; UPGRADE=1 takes newer releases
 	@for group in $(REQUIREMENTS); do \

@@ -8,6 +8,7 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from services.console import talk
 from services.console.tally import CODE_REST, CODES_MAX, SECONDS, Tally
 from services.console.tests import scripted_cluster as cluster
 from services.console.tests.conftest import RunningConsole, wait_until
@@ -146,8 +147,10 @@ def test_a_thousand_workers_are_no_more_series_than_four(live: httpx.Client, mas
 
 
 def test_without_a_master_there_are_no_figures_of_it(
-    live: httpx.Client, master: ScriptedMaster, console: RunningConsole
+    live: httpx.Client, master: ScriptedMaster, console: RunningConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(talk, "STALE_S", 0.3)
+    monkeypatch.setattr(talk, "SUBSCRIBE_S", 0.1)
     master.say("ROUND", "", cluster.history_row(13))
     wait_until(lambda: value(live.get("/metrics").text, "mahe_rounds_total") == 1)
     master.mute = True

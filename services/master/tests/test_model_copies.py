@@ -19,7 +19,7 @@ from services.master.core.events import ModelCopied
 from services.master.core.recovery import Saved
 from services.master.core.state import Evaluation, RunPhase
 from services.master.core.view import run_view
-from services.master.shell import checkpoints, model_copies
+from services.master.shell import checkpoints, disk_answer, model_copies
 from services.master.shell.checkpoints import Checkpoint, Vault
 from services.master.shell.model_copies import ModelCopies, Places
 from services.tests.story import RUN, Story
@@ -156,7 +156,7 @@ def test_a_disk_that_does_not_answer_is_refused_and_waited_for_a_moment_only(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     never = threading.Event()
-    monkeypatch.setattr(model_copies, "ANSWER_S", 0.05)
+    monkeypatch.setattr(disk_answer, "ANSWER_S", 0.05)
     monkeypatch.setattr(model_copies, "make_folders", lambda _: never.wait(20))
     with pytest.raises(ProtocolError, match="does not answer"):
         bench.copies.places.check(DEFAULT)

@@ -19,10 +19,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     with Cluster(tmp_path) as started:
-        started.start_master()
-        started.start_console()
-        started.start_worker("worker-1")
-        started.start_worker("worker-2")
+        started.start(workers=2)
         yield started
         for name in started.services:
             print(f"--- {name}\n{started.log(name)[-2000:]}")  # pytest shows it when the test has failed

@@ -11,7 +11,6 @@ from services.tests.system.cluster import Cluster
 
 pytestmark = pytest.mark.browser
 LONG_MS = 30_000
-SETTLE_MS = 4_000
 
 
 def test_train_watch_reload_and_stop(browser: Browser, cluster: Cluster, tmp_path: Path) -> None:
@@ -31,6 +30,8 @@ def test_train_watch_reload_and_stop(browser: Browser, cluster: Cluster, tmp_pat
     at_least(page, 5)
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#run")).to_contain_text("paused", timeout=LONG_MS)
+    state = cluster.until(lambda state: state["run"]["rounds_open"] == [], "the round in flight to close")
+    at_least(page, state["run"]["version"])
     download(page, tmp_path / "checkpoint.npz")
     page.get_by_role("button", name="Resume").click()
     expect(page.locator("#run")).to_contain_text("running", timeout=LONG_MS)
@@ -93,7 +94,6 @@ def download(page: Page, target: Path) -> None:
             `round ${document.querySelector('#run [role=progressbar]')?.ariaValueNow} `)""",
         timeout=LONG_MS,
     )
-    page.wait_for_timeout(SETTLE_MS)  # the round that was in flight when Pause was pressed may still close
     with page.expect_download() as coming:
         page.locator("#checkpoints").get_by_role("button").first.click()
     coming.value.save_as(target)

@@ -44,8 +44,8 @@ class Storm:
                 parts.callback(self._network.close)
             parts.enter_context(self.cluster)
             self._start_master()
-            self.cluster.start_console()
             self._start_workers(range(1, self.workers + 1))
+            self.cluster.start_console()
             self.until_linked(self.workers)
             self._parts = parts.pop_all()
         return self

@@ -83,11 +83,11 @@ class Cluster:
         self._start(name, module, {**own, **env})
 
     def start(self, workers: int) -> None:
-        """Master, console and this many workers, all joined."""
+        """Master, console and this many workers, all joined. What needs not wait for one another starts together."""
         self.start_master()
-        self.start_console()
         for number in range(1, workers + 1):
             self.start_worker(f"worker-{number}")
+        self.start_console()
         self.until(lambda state: len(linked(state)) == workers, f"{workers} workers to join")
 
     @property

@@ -14,9 +14,9 @@ def test_the_journals_of_a_real_run_replay(tmp_path: Path, capsys: pytest.Captur
     journals = [tmp_path / "first.journal", tmp_path / "second.journal"]
     with Cluster(tmp_path) as cluster:
         cluster.start_master(MAHE_MASTER_JOURNAL=str(journals[0]))
-        cluster.start_console()
         for name in ("worker-1", "worker-2"):
             cluster.start_worker(name)
+        cluster.start_console()
         cluster.run(dataset="digits", k_steps=200, batch=32, rounds=8, balance="units", units=3)
         cluster.until(lambda state: version(state) >= 2, "round 2")
         cluster.kill("master")

@@ -25,9 +25,9 @@ def parameters(path: Path) -> Any:
 def test_version_1_is_version_0_minus_the_weighted_mean_of_the_deltas(tmp_path: Path) -> None:
     with Cluster(tmp_path) as cluster:
         cluster.start_master()
-        cluster.start_console()
         for name, score in (("fast", "3000"), ("slow", "1000")):
             cluster.start_worker(name, MAHE_WORKER_SCORE=score)
+        cluster.start_console()
         cluster.until(lambda state: len(state["workers"]) == 2, "two workers")
         spec = {"model": MODEL, "inner": INNER, "rounds": 1, "k_steps": 10, "batch": 50, "seed": SEED}
         run = cluster.run(dataset="digits", min_workers=2, encoding="fp32", aggregator="mean", **spec)

@@ -15,9 +15,9 @@ INNER = {"name": "momentum", "lr": 0.05, "momentum": 0.9}
 def test_rounds_overlap_and_a_restarted_master_goes_on_with_both(tmp_path: Path) -> None:
     with Cluster(tmp_path) as cluster:
         cluster.start_master()
-        cluster.start_console()
         for name in ("ada", "bob"):
             cluster.start_worker(name)
+        cluster.start_console()
         cluster.until(lambda state: len(state["workers"]) == 2, "two workers")
         cluster.run(inner=INNER, **SPEC)
         cluster.until(lambda state: version(state) >= 3, "three rounds")

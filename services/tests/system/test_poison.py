@@ -16,9 +16,12 @@ ALL = 4  # as min_workers no round opens without the poisoned one, or closes whi
 
 
 def start(cluster: Cluster, attack: str) -> None:
-    cluster.start(workers=len(HONEST))
+    cluster.start_master()
     cluster.start_worker("poisoned", "services.tests.system.poisoned_agent", **{VARIABLE: attack})
-    cluster.until(lambda state: len(linked(state)) == ALL, "the poisoned worker to join")
+    for name in HONEST:
+        cluster.start_worker(name)
+    cluster.start_console()
+    cluster.until(lambda state: len(linked(state)) == ALL, "all to join")
 
 
 def by_name(state: dict[str, Any]) -> dict[str, dict[str, Any]]:
