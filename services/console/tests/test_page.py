@@ -18,6 +18,16 @@ pytestmark = pytest.mark.browser
 VIEWS = ["dashboard", "training", "runs", "cluster", "logs", "try", "deploy", "assistant"]
 WIDTHS = [320, 360, 800, 1440, 2560]
 PAGE_BYTES_MAX = 150 * 1024  # by gzip, all of it
+IN_THE_DOCS = re.compile(r"(docs/[\w.-]+\.md)(?: · (.+))?")
+FIGURES = """async () => {
+    const shown = await import("./static/js/core/format.js");
+    const at = new Date(2026, 11, 1, 9, 5, 7).getTime();
+    const figures = [shown.date(at), shown.time(at), shown.integer(1234567), shown.percent(0.926), shown.loss(0.5)];
+    return [...figures, shown.duration(42), shown.duration(187), shown.duration(7500), shown.bytes(1536)];
+}"""
+IN_ENGLISH = ["1 Dec, 09:05", "09:05:07", "1,234,567", "92.6 %", "0.5000", "42 s", "3:07 min", "2:05 h", "1.5 KiB"]
+IN_CHINESE = ["12月1日 09:05", "09:05:07", "1,234,567", "92.6%", "0.5000"]
+IN_CHINESE += ["42 秒", "3 分 07 秒", "2 小时 05 分", "1.5 KiB"]
 USED = re.compile(r'\bt\(\s*"([^"]+)"')
 
 
@@ -250,6 +260,24 @@ def test_every_sentence_that_the_page_names_is_there() -> None:
     named = {key for path in sorted((FOLDER / "js").rglob("*.js")) for key in USED.findall(path.read_text("utf-8"))}
     assert named
     assert {key for key in named if key not in english} == set()
+
+
+def test_each_place_in_the_docs_that_the_page_names_is_there() -> None:
+    for language, sentences in tables().items():
+        named = [place for sentence in sentences.values() for place in IN_THE_DOCS.findall(sentence)]
+        assert len(named) >= 5, language
+        for file, heading in named:
+            text = Path(file).read_text("utf-8")
+            assert not heading or re.search(rf"^#+ {re.escape(heading)}$", text, re.MULTILINE), f"{file}: {heading}"
+    scripts = [path.read_text("utf-8") for path in (FOLDER / "js").rglob("*.js") if path.parent.name != "docs"]
+    assert not any(IN_THE_DOCS.search(script) for script in scripts), "places in the docs stand in the tables"
+
+
+@pytest.mark.parametrize(("language", "shown"), [("en", IN_ENGLISH), ("zh-CN", IN_CHINESE)])
+def test_figures_and_dates_are_those_of_the_language(page: Page, language: str, shown: list[str]) -> None:
+    page.locator("#language").select_option(language)
+    expect(page.locator("html")).to_have_attribute("lang", language)
+    assert page.evaluate(FIGURES) == shown
 
 
 def test_all_of_the_page_is_small() -> None:

@@ -51,6 +51,16 @@ def test_this_pc_is_told_its_address_and_its_firewall(view: Page) -> None:
     expect(view.locator("#deploy-guide")).to_contain_text("docs/USER_GUIDE.md")
 
 
+def test_the_api_and_the_metrics_are_a_link_away(view: Page) -> None:
+    programs = view.locator("#deploy-programs")
+    for path, seen in {"/metrics": "# TYPE mahe_", "/docs": "createRun"}.items():
+        programs.get_by_role("link", name=path, exact=True).click()
+        expect(view.locator("body")).to_contain_text(seen)
+        view.go_back()
+    view.locator("#language").select_option("zh-CN")
+    expect(programs).to_contain_text("Prometheus 采集的指标")
+
+
 @pytest.mark.parametrize(
     ("endpoints", "reach", "said"),
     [

@@ -141,7 +141,7 @@ def test_a_rerun_starts_the_same_specification(runs: Page, master: ScriptedMaste
 
 
 def test_one_run_in_detail(runs: Page, master: ScriptedMaster, tmp_path: Path) -> None:
-    runs.get_by_role("link", name="try 2").click()
+    runs.get_by_role("link", name="try 2", exact=True).click()
     detail = runs.locator("#run-detail")
     expect(detail).to_contain_text("it diverged twice")
     expect(detail).to_contain_text("0.2047")
@@ -163,7 +163,7 @@ def test_one_run_in_detail(runs: Page, master: ScriptedMaster, tmp_path: Path) -
 def test_checkpoints_are_downloaded_and_read_again_while_rounds_close(
     runs: Page, master: ScriptedMaster, tmp_path: Path
 ) -> None:
-    runs.get_by_role("link", name="digits at night").click()
+    runs.get_by_role("link", name="digits at night", exact=True).click()
     for name in ("Download the best", "Download the latest", "Download the checkpoint of round 12"):
         with runs.expect_download() as download:
             runs.get_by_role("button", name=name).click()

@@ -311,7 +311,7 @@ def test_a_chinese_browser_gets_a_chinese_form(
     form = page.locator("#start")
     expect(form).to_contain_text("按数据集推荐的值训练")
     expect(form).to_contain_text("手写数字")
-    expect(form.locator(".estimate")).to_contain_text("大约 36 s（电脑：2 台）")
+    expect(form.locator(".estimate")).to_contain_text("大约 36 秒（电脑：2 台）")
     page.close()
 
 

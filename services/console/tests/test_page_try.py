@@ -41,9 +41,10 @@ def test_the_assistant_needs_no_key_and_sends_nothing(page: Page, console: Runni
     """R29 and R30 wait for the assistant: no key is taken yet, and nothing is sent. Whoever builds it tests them."""
     page.goto(console.url + "#/assistant")
     expect(page.locator("#assistant")).to_contain_text("Today nothing is sent anywhere")
-    expect(page.locator("#assistant")).to_contain_text("docs/USER_GUIDE.md")
+    expect(page.locator("#assistant")).to_contain_text("docs/MESSAGES.md")
     page.locator("#assistant").get_by_role("link", name="Support bundle").click()
     expect(page.locator("#support")).to_be_visible()
     page.locator("#language").select_option("zh-CN")
     page.goto(console.url + "#/assistant")
     expect(page.locator("#assistant")).to_contain_text("现在不会向任何地方发送任何东西")
+    expect(page.locator("#assistant")).to_contain_text("docs/MESSAGES.zh-CN.md")

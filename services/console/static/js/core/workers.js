@@ -1,5 +1,7 @@
 // What a worker's figures mean for a person: lamps, state, what helps, order. No elements, no sentences.
 
+import { compareNames } from "./format.js";
+
 export const GLYPHS = { good: "●", wait: "◐", bad: "▲", off: "○" };
 export const KINDS = { good: "good", wait: "warn", bad: "bad", off: "muted" };
 export const LAMPS = ["link", "agent", "progress"];
@@ -48,8 +50,7 @@ export function adviceOf(worker, state, trains) {
   return found;
 }
 
-const names = new Intl.Collator("en", { numeric: true });
-const byName = (a, b) => names.compare(a.name, b.name) || (a.id < b.id ? -1 : 1);
+const byName = (a, b) => compareNames(a.name, b.name) || (a.id < b.id ? -1 : 1);
 const bySpeed = (a, b) => (b.samples_per_s ?? -1) - (a.samples_per_s ?? -1) || byName(a, b);
 const urgency = (worker) => URGENCY[stateOf(worker).lamp];
 const byState = (a, b) => urgency(a) - urgency(b) || byName(a, b);

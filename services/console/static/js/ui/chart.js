@@ -2,7 +2,7 @@
 
 import uPlot from "uplot";
 import { prefs } from "../core/prefs.js";
-import { t } from "../core/text.js";
+import { language, t } from "../core/text.js";
 import { html, useEffect, useRef, useSignal, useState } from "./html.js";
 
 const TABLE_ROWS = 50;
@@ -22,7 +22,7 @@ export function Chart({ id, title, series, rows, format, formatTick = format, fo
   const cursor = useSignal(null);
   const [tableOpen, openTable] = useState(false);
   const theme = prefs.theme.value;
-  const kind = `${id} ${theme} ${axisX} ${series.map(({ key, label }) => key + label).join()}`;
+  const kind = `${id} ${theme} ${language.value} ${axisX} ${series.map(({ key, label }) => key + label).join()}`;
 
   useEffect(() => {
     const node = holder.current;
@@ -140,14 +140,14 @@ function optionsOf({ node, series, formatTick, formatX, whole, bounds, held, cur
   return {
     ...sizeOf(node),
     legend: { show: false },
-    padding: [10, 14, 0, 0],
+    padding: [10, 14, (plot) => (plot.data?.[0].length ? 0 : 10), 0], // without rows there is no axis below
     cursor: { y: false, points: { size: 7 }, drag: { x: true, y: false } },
     scales: {
       x: { time: false },
       y: { range: (_, low, high) => padded(low, high, bounds) },
     },
     axes: [
-      { ...axis, values: (_, ticks) => ticks.map((one) => formatX(one)), space: 70, size: 30, gap: 6, incrs },
+      { ...axis, values: (_, ticks) => ticks.map((one) => formatX(one)), space: whole ? 70 : 96, size: 30, gap: 6, incrs },
       { ...axis, values: (_, ticks) => ticks.map((one) => formatTick(one)), size: 56, gap: 8 },
     ],
     series: [

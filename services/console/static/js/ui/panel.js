@@ -22,6 +22,16 @@ export function Notice({ error, text, kind = "bad" }) {
   return sentence ? html`<p class=${`notice ${kind}`} role="alert">${sentence}</p>` : null;
 }
 
+/** What a run was started in spite of: sentences of the master, in English. */
+export function Warnings({ sentences = [] }) {
+  if (sentences.length === 0) return null;
+  return html`
+    <ul class="notice warn" role="status">
+      ${sentences.map((sentence) => html`<li key=${sentence} lang="en">△ ${sentence}</li>`)}
+    </ul>
+  `;
+}
+
 /** What a view says while it has nothing to show: a sentence, what to do, and where the guide is. */
 export function Empty({ text, more, children }) {
   return html`
@@ -32,9 +42,10 @@ export function Empty({ text, more, children }) {
   `;
 }
 
-/** Where to read more: the file of the guide, and the part of it. */
-export function Guide({ part }) {
-  return html`<p class="muted guide">${t("empty.guide")}: <code>docs/USER_GUIDE.md</code>${part && ` · ${part}`}</p>`;
+/** Where to read more: `guide.<place>` names a file of MAHE's folder, and the part of it. */
+export function Guide({ place = "file" }) {
+  const [file, ...part] = t(`guide.${place}`).split(" · ");
+  return html`<p class="muted guide">${t("empty.guide")}: <code>${file}</code>${part.map((one) => ` · ${one}`)}</p>`;
 }
 
 /** A word with a glyph before it, coloured: never colour alone. */

@@ -15,7 +15,7 @@ export function AssistantView() {
           ${POINTS.map((point) => html`<li key=${point}>${t(`assistant.${point}`)}</li>`)}
         </ul>
         <p>${t("assistant.now")} <a href=${href("logs")}>${t("support.title")}</a></p>
-        <${Guide} part="Messages" />
+        <${Guide} place="messages" />
       <//>
     <//>
   `;

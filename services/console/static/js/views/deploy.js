@@ -24,6 +24,7 @@ export function DeployView({ store }) {
       <div class="deploy-side">
         <${ThisPc} endpoints=${endpoints} />
         <${Guide} />
+        <${Programs} />
       </div>
     </div>
   `;
@@ -96,8 +97,26 @@ function Guide() {
     <${Panel} id="deploy-guide" title=${t("deploy.guide")}>
       <p>${t("deploy.guide.text")}</p>
       <ul class="rows spaced">
-        ${["guide.file", "guide.containers"].map(
+        ${["guide.file", "guide.messages", "guide.containers"].map(
           (key) => html`<li key=${key}><code>${t(key)}</code><span class="muted grow">${t(`${key}.more`)}</span></li>`,
+        )}
+      </ul>
+    <//>
+  `;
+}
+
+/** What the console offers to programs, on pages of its own. */
+function Programs() {
+  return html`
+    <${Panel} id="deploy-programs" title=${t("deploy.programs")}>
+      <p>${t("deploy.programs.text")}</p>
+      <ul class="rows spaced">
+        ${["docs", "metrics"].map(
+          (path) => html`
+            <li key=${path}>
+              <a href=${path}>/${path}</a><span class="muted grow">${t(`deploy.programs.${path}`)}</span>
+            </li>
+          `,
         )}
       </ul>
     <//>

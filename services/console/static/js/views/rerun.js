@@ -1,8 +1,9 @@
-// Train the same again: the same specification, so the same seed.
+// Train again: the same specification, so the same seed; or with changes.
 
 import { href } from "../core/route.js";
 import { faultText, t } from "../core/text.js";
 import { html, useAction, useSignal } from "../ui/html.js";
+import { Warnings } from "../ui/panel.js";
 
 export function Rerun({ store, api, run, small }) {
   const [busy, fault, act] = useAction();
@@ -23,6 +24,16 @@ export function Rerun({ store, api, run, small }) {
       >
         ${t("runs.rerun")}
       </button>
+      ${run.spec &&
+      html`
+        <a
+          class=${small ? "button small" : "button"}
+          href=${href("training", run.id)}
+          aria-label=${t("runs.change.label", { name, id: run.id })}
+        >
+          ${t(small ? "runs.change.short" : "runs.change")}
+        </a>
+      `}
       <span role="status">
         ${started.value &&
         html`
@@ -31,6 +42,7 @@ export function Rerun({ store, api, run, small }) {
               ${t(started.value.position ? "runs.queued" : "runs.started", started.value)}
             </a>
           </small>
+          <${Warnings} sentences=${started.value.warnings} />
         `}
         ${fault.value && html`<small class="bad">${faultText(fault.value)}</small>`}
       </span>

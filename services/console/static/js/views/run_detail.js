@@ -3,7 +3,7 @@
 import { settingsOf } from "../core/compare.js";
 import { curve } from "../core/curves.js";
 import { saveJson } from "../core/download.js";
-import { bytes, date, duration, integer, loss, percent } from "../core/format.js";
+import { bytes, date, duration, integer, loss, percent, short } from "../core/format.js";
 import { prefs } from "../core/prefs.js";
 import { forgetRounds, resultsOf } from "../core/rounds.js";
 import { href } from "../core/route.js";
@@ -117,7 +117,8 @@ function Curves({ points }) {
           id="run-loss-chart"
           title=${t("chart.loss")}
           series=${lossSeries}
-          format=${(value) => loss(value)}
+          format=${loss}
+          formatTick=${short}
           bounds=${{ low: 0 }}
           ...${common}
         />
@@ -127,7 +128,8 @@ function Curves({ points }) {
           id="run-accuracy-chart"
           title=${t("chart.accuracy")}
           series=${[{ key: "accuracy", label: t("chart.eval"), color: "--accent" }]}
-          format=${(value) => percent(value)}
+          format=${percent}
+          formatTick=${(value) => percent(value, 0)}
           bounds=${{ low: 0, high: 1 }}
           ...${common}
         />

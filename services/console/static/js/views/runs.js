@@ -37,7 +37,7 @@ function History({ store, api }) {
         html`
           <${Empty} text=${t("runs.empty")} more=${t("runs.empty.more")}>
             <p><a class="button" href=${href("training")}>${t("run.start")}</a></p>
-            <${Guide} part="A run" />
+            <${Guide} place="run" />
           <//>
         `}
         ${next !== null &&

@@ -1,7 +1,7 @@
 // Up to five runs beside each other: their curves in one chart, their results, and the settings in which they differ.
 
 import { differences, overlaid } from "../core/compare.js";
-import { bytes, duration, integer, loss, NONE, percent } from "../core/format.js";
+import { bytes, duration, integer, loss, NONE, percent, short } from "../core/format.js";
 import { prefs } from "../core/prefs.js";
 import { resultsOf } from "../core/rounds.js";
 import { href } from "../core/route.js";
@@ -64,7 +64,8 @@ function Beside({ store, api, told }) {
         title=${t(metric.value === "eval" ? "chart.loss" : "chart.accuracy")}
         rows=${overlaid(rounds.map(({ rows }) => rows), prefs.axis.value, metric.value)}
         series=${runs.map((run, at) => ({ key: `s${at}`, label: nameOf(run), ...LOOKS[at] }))}
-        format=${metric.value === "eval" ? (value) => loss(value) : (value) => percent(value)}
+        format=${metric.value === "eval" ? loss : percent}
+        formatTick=${metric.value === "eval" ? short : (value) => percent(value, 0)}
         formatX=${formatX}
         axisX=${prefs.axis.value + metric.value}
         bounds=${metric.value === "eval" ? { low: 0 } : { low: 0, high: 1 }}

@@ -6,10 +6,10 @@ import { CheckpointsPanel } from "./training/checkpoints.js";
 import { QueuePanel } from "./training/queue.js";
 import { StartPanel } from "./training/start.js";
 
-export function TrainingView({ store, api, say }) {
+export function TrainingView({ store, api, rest, say }) {
   return html`
     <div class="training">
-      <${StartPanel} store=${store} api=${api} />
+      <${StartPanel} store=${store} api=${api} from=${rest[0]} />
       <div class="training-side">
         <${RunNow} store=${store} api=${api} say=${say} brief />
         <${QueuePanel} store=${store} api=${api} />

@@ -23,7 +23,7 @@ export function TryView({ store, api }) {
         <ul class="dashes">
           ${HOWS.map((how) => html`<li key=${how}>${t(`try.${how}`)}</li>`)}
         </ul>
-        <${Guide} part="Checkpoints" />
+        <${Guide} place="checkpoints" />
       <//>
     <//>
     <div class="pair">
@@ -62,7 +62,7 @@ function Code() {
         <button class="button small" type="button" onClick=${copy}>${t("try.copy")}</button>
         <span class="muted" role="status">${told}</span>
       </div>
-      <${Guide} part="Checkpoints" />
+      <${Guide} place="checkpoints" />
       <p class="muted"><a href=${href("runs")}>${t("try.others")}</a></p>
     <//>
   `;

@@ -4,9 +4,9 @@ import { integer, time } from "../../core/format.js";
 import { has, t } from "../../core/text.js";
 import { html } from "../../ui/html.js";
 import { Notice } from "../../ui/panel.js";
-import { advised } from "./choices.js";
+import { advised, asIn, FROM_RUN } from "./choices.js";
 import { catalog, catalogBusy, catalogFault, readCatalog } from "./form.js";
-import { choose, dataset, datasetName, faultOf, presetId } from "./form.js";
+import { choose, dataset, datasetName, faultOf, presetId, source } from "./form.js";
 
 /** The data sets, and Refresh, which takes nothing that was typed. */
 export function DataSets({ api, live }) {
@@ -47,6 +47,7 @@ export function Presets() {
     <div class="cards-part" role="radiogroup" aria-labelledby="start-preset">
       <div class="cards-head"><span class="cards-name" id="start-preset">${t("start.preset")}</span></div>
       <div class="cards preset-cards">
+        ${source.value && html`<${Card} group="preset" chosen=${presetId} ...${thatRun(source.value)} />`}
         ${presets.map((one) => html`<${Card} key=${one.id} group="preset" chosen=${presetId} ...${way(one)} />`)}
       </div>
       <${CardFault} group="preset" />
@@ -112,6 +113,17 @@ function recommendedOf(item) {
   const { model, inner, rounds, k_steps, batch } = advised(item);
   const widths = model.hidden?.length ? ` ${model.hidden.join("-")}` : "";
   return { model: `${model.family}${widths}`, inner: inner.name, lr: inner.lr, rounds, k_steps, batch };
+}
+
+/** In place of a preset: as in the run that the form is filled from. */
+function thatRun({ spec }) {
+  const { rounds, k_steps, batch } = asIn(spec);
+  return {
+    value: FROM_RUN,
+    title: t("start.preset.run"),
+    sentence: t("start.preset.run.more", { name: spec.name }),
+    fact: t("start.work", { rounds, k_steps, batch }),
+  };
 }
 
 function way({ id, title, sentence }) {

@@ -1,8 +1,11 @@
 // How to train, as the form offers it: the choices, what preset and data set advise, what to warn of. No elements.
 
+import { settingsOf } from "../../core/compare.js";
 import { t } from "../../core/text.js";
 
 export const PRESET = "standard";
+export const FROM_RUN = "run"; // in place of a preset: the settings of a run that was
+export const OWN = "own"; // an outer optimizer with other values than OUTER offers
 export const INNER = ["sgd", "momentum", "adamw"];
 export const ENCODINGS = ["fp32", "bf16", "int8", "int4", "topk"];
 export const AGGREGATORS = ["clip", "mean", "trimmed", "median"];
@@ -60,15 +63,20 @@ export function advised(dataset, preset) {
   return { ...DEFAULTS, ...card, ...preset?.sets, inner };
 }
 
-/** What each field shows while nothing is typed into it, as text; `typed` {inner, aggregator} lead others with them. */
-export function advisedTexts(dataset, preset, rates, typed) {
-  const values = advised(dataset, preset);
+/** The fields of a run as its specification has them. */
+export const asIn = (spec) => ({ ...DEFAULTS, ...spec });
+
+/**
+ * What each field shows while nothing is typed into it, as text: `values` of advised() or asIn(); `typed` {inner,
+ * aggregator} lead others with them.
+ */
+export function advisedTexts(values, rates, typed) {
   const inner = typed.inner ?? values.inner.name;
   const lr = inner === values.inner.name ? (values.inner.lr ?? rates[inner]) : rates[inner];
   const texts = Object.fromEntries([...PLAIN, ...CHOSEN].map((key) => [key, String(values[key])]));
   return {
     ...texts,
-    name: "",
+    name: values.name ?? "",
     k_auto: values.k_auto,
     hidden: (values.model.hidden ?? []).join(", "),
     inner: values.inner.name,
@@ -78,9 +86,27 @@ export function advisedTexts(dataset, preset, rates, typed) {
   };
 }
 
-/** The choice of OUTER that an outer optimizer is. */
-export function outerChoice({ name, mu }) {
-  return name === "nesterov" && mu >= OUTER["nesterov-long"].mu ? "nesterov-long" : name;
+/** The choice of OUTER that an outer optimizer is; OWN: it has other values. */
+export function outerChoice(outer) {
+  const isIt = (offered) => Object.entries(outer).every(([key, value]) => offered[key] === value);
+  return Object.keys(OUTER).find((key) => isIt(OUTER[key])) ?? OWN;
+}
+
+/** [name, text] of the settings that have no field in the form, and matter with the others as they are. */
+export function withoutField(spec) {
+  const { balance, aggregator, k_auto: isLonger, outer = {}, model = {} } = spec;
+  const matters = {
+    units: balance === "units",
+    clip: aggregator === "clip",
+    trim: aggregator === "trimmed",
+    k_steps_max: isLonger,
+    outer: outerChoice(outer) === OWN,
+    "model.family": !["mlp", "softmax"].includes(model.family),
+  };
+  const hasField = [...PLAIN, ...CHOSEN, "name", "dataset", "balance", "k_auto", "inner.name", "inner.lr", "model.hidden"];
+  return settingsOf(spec).filter(([path]) => {
+    return !hasField.includes(path) && (matters[path] ?? matters[path.split(".")[0]] ?? true);
+  });
 }
 
 /** Whether that aggregator weighs all workers alike, so that their shards must be equal. */

@@ -66,7 +66,7 @@ function facts({ minutes, epochs, workers, verdict, bytes_per_round, bytes_total
   if (leave_out.length > NAMES_MAX) names.push("…");
   return {
     time: atLeast1s(minutes === null ? null : minutes * 60),
-    epochs: epochs < 10 ? epochs.toFixed(1) : rate(epochs),
+    epochs: rate(epochs),
     round: bytes(bytes_per_round),
     total: bytes(bytes_total),
     workers,

@@ -3,7 +3,7 @@
 
 import { batch, computed, signal } from "@preact/signals";
 import { t } from "../../core/text.js";
-import { advisedTexts, PRESET, weighsAlike } from "./choices.js";
+import { advised, advisedTexts, asIn, FROM_RUN, PRESET, weighsAlike } from "./choices.js";
 import { read } from "./reading.js";
 
 /** Data sets and presets as the console told them; `at`: when, in ms since the epoch; null: not yet. */
@@ -22,7 +22,16 @@ export const outcome = signal(null);
 
 export const dataset = computed(() => catalog.value.items.find(({ name }) => name === datasetName.value));
 export const preset = computed(() => catalog.value.presets.find(({ id }) => id === presetId.value));
-export const texts = computed(() => advisedTexts(dataset.value, preset.value, catalog.value.rates, typed.value));
+/** The run that the form was filled from, {id, spec}; null: none. */
+export const source = signal(null);
+/** What became of asking for one: {id, error}, error null while it is on its way; null: none is asked for. */
+export const sought = signal(null);
+/** The specification that fills the form in place of preset and data set's card; null: these do. */
+const filling = computed(() => (presetId.value === FROM_RUN ? (source.value?.spec ?? null) : null));
+export const texts = computed(() => {
+  const values = filling.value ? asIn(filling.value) : advised(dataset.value, preset.value);
+  return advisedTexts(values, catalog.value.rates, typed.value);
+});
 
 /** What a field shows. */
 export const valueOf = (key) => typed.value[key] ?? texts.value[key];
@@ -38,7 +47,13 @@ export function faultOf(key) {
 
 /** {spec, faults} of the form as it is. */
 export const reading = computed(() =>
-  read({ dataset: datasetName.value, preset: presetId.value, typed: typed.value, texts: texts.value }),
+  read({
+    dataset: datasetName.value,
+    preset: presetId.value,
+    base: filling.value,
+    typed: typed.value,
+    texts: texts.value,
+  }),
 );
 
 function without(object, ...keys) {
@@ -76,6 +91,34 @@ export function choose(chosen, key) {
   batch(() => {
     chosen.value = key;
     faults.value = without(faults.value, chosen === presetId ? "preset" : "dataset");
+  });
+}
+
+/** Fill the form from a run; what was typed before goes. */
+export async function fillFrom(api, id) {
+  sought.value = { id, error: null };
+  try {
+    const { spec } = await api.run(id);
+    if (sought.value?.id !== id) return; // another one is asked for meanwhile, or none
+    batch(() => {
+      source.value = { id, spec };
+      sought.value = null;
+      datasetName.value = spec.dataset.replace(/^builtin:/, "");
+      presetId.value = FROM_RUN;
+      typed.value = {};
+      faults.value = {};
+      outcome.value = null;
+    });
+  } catch (error) {
+    if (sought.value?.id === id) sought.value = { id, error };
+  }
+}
+
+/** Back to the form that preset and data set fill; what was typed stays. */
+export function leaveRun() {
+  batch(() => {
+    source.value = null;
+    if (presetId.value === FROM_RUN) presetId.value = PRESET;
   });
 }
 

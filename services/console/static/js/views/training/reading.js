@@ -22,11 +22,12 @@ const numberOf = (text) => (text.trim() === "" ? NaN : Number(text.normalize("NF
 
 /**
  * {spec, faults}: the request for what the form holds. It names what was typed and no more, so that the console fills
- * in the rest; `faults` {field: {say, values}} has what is not even a number.
+ * in the rest; with `base`, the specification of a run, it is that one with what was typed. `faults` {field: {say,
+ * values}} has what is not even a number.
  */
-export function read({ dataset, preset, typed, texts }) {
+export function read({ dataset, preset, base, typed, texts }) {
   const faults = {};
-  const spec = { preset, dataset, name: (typed.name ?? "").trim() || dataset };
+  const spec = { ...(base ?? { preset }), dataset, name: (typed.name ?? texts.name).trim() || dataset };
   const has = (key) => key in typed;
   for (const [key, [low, high]] of Object.entries(LIMITS)) {
     if (!has(key)) continue;
@@ -44,16 +45,23 @@ export function read({ dataset, preset, typed, texts }) {
   if (has("outer")) spec.outer = OUTER[typed.outer];
   if (has("hidden")) readWidths(typed.hidden, spec, faults);
   if (has("inner") || has("lr")) {
-    spec.inner = { name: typed.inner ?? texts.inner, lr: numberOf(typed.lr ?? texts.lr) };
+    const name = typed.inner ?? texts.inner;
+    spec.inner = { ...ofTheBase(base?.inner, name), name, lr: numberOf(typed.lr ?? texts.lr) };
     if (!Number.isFinite(spec.inner.lr)) faults.lr = { say: "start.number" };
   }
   return { spec, faults };
 }
 
+/** What goes along from a run's inner optimizer: all of the same one, else its schedule (as presets.py has it). */
+function ofTheBase(inner = {}, name) {
+  return inner.name === name ? inner : { schedule: inner.schedule, warmup: inner.warmup };
+}
+
 function readWidths(text, spec, faults) {
   const parts = text.normalize("NFKC").split(/[\s,;、]+/).filter(Boolean);
   if (parts.some((part) => !/^\d+$/.test(part))) faults.hidden = { say: "start.widths" };
-  spec.model = parts.length ? { family: "mlp", hidden: parts.map(Number) } : { family: "softmax" };
+  const rest = spec.model?.family === "mlp" ? spec.model : {};
+  spec.model = parts.length ? { ...rest, family: "mlp", hidden: parts.map(Number) } : { family: "softmax" };
 }
 
 /** The field that a path, or else the first name in a sentence, stands for; undefined: none. */

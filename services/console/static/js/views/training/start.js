@@ -3,12 +3,13 @@
 import { isActive } from "../../core/run.js";
 import { t } from "../../core/text.js";
 import { batch, classes, html, useAction, useEffect, useRef, useSignal } from "../../ui/html.js";
-import { Notice, Panel } from "../../ui/panel.js";
+import { Notice, Panel, Warnings } from "../../ui/panel.js";
 import { DataSets, Presets } from "./cards.js";
-import { AGGREGATORS, BALANCES, ENCODINGS, IN_FLIGHT, INNER, OUTER, warningOf } from "./choices.js";
+import { AGGREGATORS, BALANCES, ENCODINGS, IN_FLIGHT, INNER, OUTER, OWN, warningOf } from "./choices.js";
 import { Estimate } from "./estimate.js";
 import { advancedOpen, catalog, dataset, faults, isChanged, outcome, reading, readCatalog } from "./form.js";
-import { restoreAll, typed, valueOf } from "./form.js";
+import { restoreAll, texts, typed, valueOf } from "./form.js";
+import { FromRun, useFromRun } from "./from_run.js";
 import { ModelFile } from "./model_file.js";
 import { placed } from "./reading.js";
 import { Setting } from "./setting.js";
@@ -28,8 +29,9 @@ const ADVANCED = [
 ];
 const HINTED = ["hidden", "patience", "minutes_max", "model_every", "k_auto"];
 
-export function StartPanel({ store, api }) {
+export function StartPanel({ store, api, from }) {
   const live = store.isLive.value;
+  const filling = useFromRun(api, live, from);
   const form = useRef(null);
   const toFault = useSignal(0);
   const [busy, , act] = useAction();
@@ -68,18 +70,19 @@ export function StartPanel({ store, api }) {
 
   const submit = (event) => {
     event.preventDefault();
-    if (live) act(start);
+    if (live && !filling) act(start);
   };
   return html`
     <${Panel} id="start" title=${t("start.title")} meta=${html`<${Changes} />`}>
       <form ref=${form} class="start-form" novalidate aria-labelledby="start-title" onSubmit=${submit}>
+        <${FromRun} />
         <${DataSets} api=${api} live=${live} />
         <${Presets} />
         <${Settings} api=${api} />
         <${Warning} />
         <${Estimate} store=${store} api=${api} />
         <div class="buttons form-foot">
-          <button class="button primary" type="submit" disabled=${!live} aria-busy=${busy.value}>
+          <button class="button primary" type="submit" disabled=${!live || filling} aria-busy=${busy.value}>
             ${t("start.submit")}
           </button>
           <span class="muted">${live ? html`<${Turn} store=${store} />` : t("start.offline")}</span>
@@ -105,11 +108,16 @@ function Settings({ api }) {
       <summary>${t("start.advanced")}</summary>
       <div class="fields roomy">
         ${ADVANCED.map(
-          (name) => html`<${Setting} key=${name} name=${name} choices=${CHOICES[name]} hint=${hintOf(name)} />`,
+          (name) => html`<${Setting} key=${name} name=${name} choices=${choicesOf(name)} hint=${hintOf(name)} />`,
         )}
       </div>
     </details>
   `;
+}
+
+/** The choices of a field; those of the outer optimizer have its own values where it has other ones. */
+function choicesOf(name) {
+  return name === "outer" && texts.value.outer === OWN ? [OWN, ...CHOICES.outer] : CHOICES[name];
 }
 
 function hintOf(name) {
@@ -145,5 +153,8 @@ function Outcome() {
   if (told.error) return html`<${Notice} error=${told.error} />`;
   const { run, position } = told;
   const text = position ? t("start.queued", { run, position }) : t("start.sent", { run });
-  return html`<p class=${classes("notice", position ? "muted" : "good")} role="status">✓ ${text}</p>`;
+  return html`
+    <p class=${classes("notice", position ? "muted" : "good")} role="status">✓ ${text}</p>
+    <${Warnings} sentences=${told.warnings} />
+  `;
 }
