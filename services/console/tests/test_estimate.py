@@ -120,7 +120,7 @@ def test_nobody_here_and_nothing_trained_yet(catalog: httpx.Client, master: Scri
         ({"k_steps": 0}, 422, "VALIDATION", "k_steps", "greater than or equal to 1"),
         ({"aggregator": "median"}, 422, "VALIDATION", "balance", "use equal"),
         ({"dataset": "cats"}, 422, "BAD_SPEC", "dataset", "field dataset is 'cats', allowed are digits, rings4"),
-        ({"model": {"family": "cnn"}}, 422, "BAD_SPEC", "model.family", "allowed: mlp, softmax"),
+        ({"model": {"family": "cnn"}}, 422, "BAD_SPEC", "model.family", "allowed: linear, mlp, softmax"),
         ({"inner": {"name": "sgd", "lr": 99}}, 422, "BAD_SPEC", "inner.lr", "a number from 1e-08 to 10"),
         ({"model": {"family": "mlp", "hidden": [4096] * 8}}, 422, "BAD_SPEC", "model", "use a smaller one"),
     ],

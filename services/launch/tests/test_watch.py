@@ -24,7 +24,7 @@ SPEC: dict[str, Any] = {"dataset": "digits", "k_steps": 150, "batch": 32, "name"
 
 def environment(home: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MAHE_")}
-    kept = {name: value for name, value in kept.items() if name not in {"CI", "NO_COLOR"}}
+    kept = {name: value for name, value in kept.items() if name not in {"CI", "NO_COLOR", "COLUMNS", "LINES"}}
     return kept | {"MAHE_HOME": str(home), "TERM": "xterm", "PYTHONUTF8": "1"}
 
 

@@ -26,7 +26,8 @@ export const integer = (value) => (known(value) ? whole.value.format(value) : NO
 export const rate = (value) => (known(value) ? (value >= 100 ? whole : tenths).value.format(value) : NONE);
 
 /** A loss with four decimals, less when it is large. */
-export const loss = (value) => (known(value) ? fixed[value >= 100 ? 1 : value >= 10 ? 2 : 4].value.format(value) : NONE);
+export const loss = (value) =>
+  known(value) ? fixed[value >= 100 ? 1 : value >= 10 ? 2 : 4].value.format(value) : NONE;
 
 /** Up to three digits, for the ends of an axis. */
 export const short = (value) => (known(value) ? digits.value.format(value) : NONE);

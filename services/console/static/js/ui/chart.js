@@ -147,7 +147,14 @@ function optionsOf({ node, series, formatTick, formatX, whole, bounds, held, cur
       y: { range: (_, low, high) => padded(low, high, bounds) },
     },
     axes: [
-      { ...axis, values: (_, ticks) => ticks.map((one) => formatX(one)), space: whole ? 70 : 96, size: 30, gap: 6, incrs },
+      {
+        ...axis,
+        values: (_, ticks) => ticks.map((one) => formatX(one)),
+        space: whole ? 70 : 96,
+        size: 30,
+        gap: 6,
+        incrs,
+      },
       { ...axis, values: (_, ticks) => ticks.map((one) => formatTick(one)), size: 56, gap: 8 },
     ],
     series: [

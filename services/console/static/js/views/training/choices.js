@@ -103,7 +103,8 @@ export function withoutField(spec) {
     outer: outerChoice(outer) === OWN,
     "model.family": !["mlp", "softmax"].includes(model.family),
   };
-  const hasField = [...PLAIN, ...CHOSEN, "name", "dataset", "balance", "k_auto", "inner.name", "inner.lr", "model.hidden"];
+  const others = ["name", "dataset", "balance", "k_auto", "inner.name", "inner.lr", "model.hidden"];
+  const hasField = [...PLAIN, ...CHOSEN, ...others];
   return settingsOf(spec).filter(([path]) => {
     return !hasField.includes(path) && (matters[path] ?? matters[path.split(".")[0]] ?? true);
   });
