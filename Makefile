@@ -159,9 +159,9 @@ $(VENV)/pyvenv.cfg:
 	@echo "[SETUP] Python environment in $(VENV)"
 	@"$(PYTHON)" -m venv $(VENV)
 
-$(STAMPS)/console: $(VENV)/pyvenv.cfg requirements/console.txt requirements/data.txt requirements/build.txt
-	@echo "[SETUP] Python packages: requirements/console.txt requirements/data.txt"
-	@$(PIP_INSTALL) --require-hashes -r requirements/console.txt -r requirements/data.txt -r requirements/build.txt
+$(STAMPS)/console: $(VENV)/pyvenv.cfg requirements/console.txt requirements/build.txt
+	@echo "[SETUP] Python packages: requirements/console.txt"
+	@$(PIP_INSTALL) --require-hashes -r requirements/console.txt -r requirements/build.txt
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/dev: $(STAMPS)/console requirements/dev.txt
