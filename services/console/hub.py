@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from services.common.protocol.control import Event
-from services.common.protocol.reasons import Reason, told
+from services.common.protocol.reasons import Reason, text_of, told
 from services.console.mirror import Mirror
 from services.console.problems import Problem
 from services.console.tally import Tally
@@ -33,7 +33,7 @@ class LinkState:
     @property
     def text(self) -> str:
         """The reason in English; empty when it is live."""
-        return "" if self.reason is None else self.reason.text
+        return text_of(self.reason)
 
     def facts(self) -> dict[str, Any]:
         """As the API tells it."""

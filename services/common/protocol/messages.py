@@ -31,7 +31,7 @@ from services.common.protocol.fields import (
 from services.common.protocol.greetings import Enrol, Enrolled, Held, Hello, Reject, Welcome
 from services.common.protocol.limits import CHUNK_BYTES_MAX, PARAMETERS_MAX, RANGES_MAX, UNITS_MAX
 from services.common.protocol.pacing import is_worth_hiding, steps_wanted
-from services.common.protocol.reasons import Reason, because, heard, said, told
+from services.common.protocol.reasons import Reason, because, heard, said, text_of, told
 from services.common.protocol.spec import RunSpec, Spec
 
 __all__ = [  # of other files of this floor; the cores see no other
@@ -62,6 +62,7 @@ __all__ = [  # of other files of this floor; the cores see no other
     "is_worth_hiding",
     "said",
     "steps_wanted",
+    "text_of",
     "told",
 ]
 
@@ -189,9 +190,7 @@ class DeltaBegin(Message):
     correct: Count
     loss: Finite | None
     compute_ms: FineMs  # of the local steps alone
-    late_ms: FineMs | None = (
-        None  # of compute_ms: the last steps - steps // 2 of them, which tell of a PC that got busy
-    )
+    late_ms: FineMs | None = None  # of compute_ms: its last steps - steps // 2, which tell of a PC that got busy
     sync_ms: Ms | None = None  # from the end of the steps before to having the version that they went into
 
 

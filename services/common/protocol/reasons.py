@@ -44,6 +44,11 @@ def said(text: str) -> Reason:
     return Reason(TEXT, {"text": text})
 
 
+def text_of(reason: Reason | None) -> str:
+    """In English; empty where there is none."""
+    return "" if reason is None else reason.text
+
+
 def is_known(reason: Reason) -> bool:
     """Whether there are sentences for it, and it has just the values that they name, which any program can show."""
     sentence = SENTENCES.get(reason.code)

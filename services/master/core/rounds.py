@@ -266,10 +266,8 @@ def _consider_closing(ctx: Context, run: Run, round_: Round) -> None:
         if len(round_.leases) > policy.JUDGED_EACH_TIME:
             round_.waits_for = next((lease for lease in round_.leases if lease.is_out), None)
         if changed and run.phase is not RunPhase.PAUSED:
-            run.reason, run.untold = (
-                because("IN_ROUND", round=round_.number, why=reason),
-                True,
-            )  # told with the next Tick
+            run.reason = because("IN_ROUND", round=round_.number, why=reason)
+            run.untold = True  # told with the next Tick
         return
     if verdict is policy.Verdict.REOPEN:
         _reopen(ctx, run, round_, reason)

@@ -4,7 +4,7 @@ import statistics
 from dataclasses import asdict
 from typing import Any
 
-from services.common.protocol.messages import Reason, because, told
+from services.common.protocol.messages import Reason, because, text_of, told
 from services.master.core.policy import queue_verdict
 from services.master.core.state import QUEUED, LeaseState, Round, Run, State, Worker
 
@@ -69,7 +69,7 @@ def run_view(run: Run) -> dict[str, Any]:
         "model_path": run.spec.model_path,
         "model_file": run.model.file,
         "model_version": run.model.version,
-        "model_reason": run.model.reason.text if run.model.reason is not None else "",
+        "model_reason": text_of(run.model.reason),
         "model_reason_said": told(run.model.reason),
     }
 
@@ -105,7 +105,7 @@ def worker_view(worker: Worker, run: Run | None, now_ms: int) -> dict[str, Any]:
 
 def _why(reason: Reason | None) -> dict[str, Any]:
     """In English, and as code and values for those who have sentences of their own."""
-    return {"reason": "" if reason is None else reason.text, "reason_said": told(reason)}
+    return {"reason": text_of(reason), "reason_said": told(reason)}
 
 
 def _part(worker: Worker, run: Run | None) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def _round_view(round_: Round) -> dict[str, Any]:
                 "k_steps": lease.k_steps,
                 "batch": lease.batch,
                 "state": lease.state.value,
-                "reason": lease.reason.text if lease.reason is not None else "",
+                "reason": text_of(lease.reason),
             }
             for lease in round_.leases[:LEASES_SHOWN]
         ],

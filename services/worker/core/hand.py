@@ -1,6 +1,6 @@
 """Putting a task out of hand: dropped, or handed back to the master, whole and with the reason."""
 
-from services.common.protocol.messages import Reason, Task, TaskRefuse
+from services.common.protocol.messages import Drain, Reason, Task, TaskRefuse
 from services.worker.core import limits, training, upload
 from services.worker.core.commands import Command, Say, Send, StopTraining
 from services.worker.core.state import State, Timer, place
@@ -13,6 +13,12 @@ def refuse(state: State, task: Task, reason: Reason, *, busy: bool = False) -> l
         Say("TASK", f"{place(task.ref)}: handed back: {text}"),
         Send(TaskRefuse(term=state.term, ref=task.ref, reason=text, reason_said=reason, busy=busy)),
     ]
+
+
+def drained(state: State) -> list[Command]:
+    """Tell the master why no tasks are taken, if so."""
+    why = state.paused
+    return [] if why is None else [Send(Drain(term=state.term, reason=why.text, reason_said=why))]
 
 
 def give_back(state: State, reason: Reason, now_ms: int, *, busy: bool = False) -> list[Command]:

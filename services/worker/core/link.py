@@ -12,8 +12,9 @@ from services.common.protocol.messages import (
     Reject,
     Rejoin,
     Welcome,
+    text_of,
 )
-from services.worker.core import limits, replica, storage, trainer_process, upload
+from services.worker.core import hand, limits, replica, trainer_process, upload
 from services.worker.core.commands import (
     Command,
     Connect,
@@ -260,7 +261,7 @@ def on_welcome(state: State, message: Welcome, now_ms: int) -> list[Command]:
     heard(state, now_ms)
     state.arm(Timer.HEARTBEAT, now_ms)
     said = Say("LINK", f"joined {state.here()} as {message.worker} ({message.name}), term {message.term}")
-    return [said, *storage.drained(state), *replica.on_joined(state, now_ms), *upload.settle(state, now_ms)]
+    return [said, *hand.drained(state), *replica.on_joined(state, now_ms), *upload.settle(state, now_ms)]
 
 
 def on_welcome_again(state: State, message: Welcome, now_ms: int) -> list[Command]:
@@ -366,7 +367,7 @@ def on_heartbeat_timer(state: State, now_ms: int) -> list[Command]:
     heartbeat = Heartbeat(
         term=state.term,
         agent="paused" if paused is not None else "waiting" if state.awaits_base else state.work.value,
-        owner="" if paused is None else paused.text,
+        owner=text_of(paused),
         step=state.step,
         steps_total=state.steps_total,
         progress_age_ms=max(0, now_ms - state.progress_at_ms) if busy else 0,

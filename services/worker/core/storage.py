@@ -1,8 +1,8 @@
 """A full or broken disk: this worker says so, takes no work, and looks later and later whether the disk works again."""
 
-from services.common.protocol.messages import Drain, Reason, because
+from services.common.protocol.messages import Reason, because
 from services.worker.core import hand, limits, replica, training
-from services.worker.core.commands import CheckStorage, Command, Say, Send
+from services.worker.core.commands import CheckStorage, Command, Say
 from services.worker.core.events import StorageFailed, StorageWorks
 from services.worker.core.state import BYTES_PER_PARAMETER, State, Timer
 
@@ -35,14 +35,8 @@ def pause(state: State, reason: Reason, now_ms: int) -> list[Command]:
     state.arm(Timer.STORAGE, now_ms + wait_ms)
     is_news = reason != state.storage_paused
     state.storage_paused = reason
-    drain = drained(state) if is_news and state.joined() else []
+    drain = hand.drained(state) if is_news and state.joined() else []
     return [Say("WARN", f"{reason}; trying again in {wait_ms // 1000} s"), *drain]
-
-
-def drained(state: State) -> list[Command]:
-    """Tell the master why no tasks are taken, if so."""
-    why = state.paused
-    return [] if why is None else [Send(Drain(term=state.term, reason=why.text, reason_said=why))]
 
 
 def on_storage_timer(state: State, now_ms: int) -> list[Command]:

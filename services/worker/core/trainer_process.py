@@ -1,8 +1,8 @@
 """The trainer process as the session sees it: starting, ready, standing still, gone, started again with a limit."""
 
-from services.common.protocol.messages import Drain, Reason, because
+from services.common.protocol.messages import Reason, because
 from services.worker.core import hand, limits, training
-from services.worker.core.commands import CheckAnchor, Command, Say, Send, StartTrainer, StopTrainer
+from services.worker.core.commands import CheckAnchor, Command, Say, StartTrainer, StopTrainer
 from services.worker.core.events import TrainerExited, TrainerReady
 from services.worker.core.state import State, Timer, Work
 
@@ -35,9 +35,9 @@ def restart(state: State, reason: Reason, now_ms: int) -> list[Command]:
     again = because("TRAINER_AGAIN", why=reason, seconds=wait_ms // 1000)
     commands: list[Command] = [Say("WARN", again.text), *([CheckAnchor()] if state.moving is not None else [])]
     if state.trainer_deaths >= limits.TRAINER_DEATHS_BEFORE_PAUSE:
-        paused = state.trainer_paused = because("TRAINER_DIES", why=reason, times=state.trainer_deaths)
+        state.trainer_paused = because("TRAINER_DIES", why=reason, times=state.trainer_deaths)
         if state.joined():
-            commands.append(Send(Drain(term=state.term, reason=paused.text, reason_said=paused)))
+            commands += hand.drained(state)
     if state.work is Work.TRAINING and (was_ready or state.trainer_paused is not None):
         commands += hand.give_back(state, again, now_ms)
     return commands
